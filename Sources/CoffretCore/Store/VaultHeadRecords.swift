@@ -1,21 +1,20 @@
-// This device's records of its vaults, beside them: the heads it has seen, for witnesses in entries of the others, and
+// This device's records of its vaults, beside them: the heads it has seen, for witnesses in commits of the others, and
 // the end of each journal. Invariant: a record that is lost or put back makes this device record fewer heads, or
 // earlier ones; never anything else.
 
 package import CoffretBase
 package import CoffretCrypto
-package import CoffretHistory
 internal import CoffretKeys
-internal import CoffretLogs
-internal import CoffretStorage
+package import CoffretStorage
+internal import CoffretTrust
 
 /// Small files in the directories of vaults, and one each in the state directory, sealed under a key of this store, written in place and not synced: what
 /// a crash leaves of one does not open.
 ///
 /// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, is
-/// written with each sync: CBOR [2, statement of one head (Spec/history.md section 3), time]. `stated`, kind 1,
-/// is written with an entry: CBOR [1, [* [vault id, head]]], the witnesses that this instance recorded last here.
-/// Spec: Spec/sync.md. `<state>/<store id>/<vault's directory>`, kind 2, is written with an entry: the number of the
+/// written with each sync: CBOR [1, [vault id, head, [instance, sequence], chain position], time]. `stated`, kind 1,
+/// is written with a commit: CBOR [1, [* [vault id, head]]], the witnesses that this instance recorded last here.
+/// Spec: Spec/sync.md. `<state>/<store id>/<vault's directory>`, kind 2, is written with a commit: the number of the
 /// journal's last transaction (8). Spec: Spec/keys.md section 4.
 struct VaultHeadRecords {
     private static let byteCountMax = 32 << 10
@@ -28,7 +27,7 @@ struct VaultHeadRecords {
     }
 
     struct Head: Equatable {
-        var seen: WitnessedHead
+        var seen: SeenHead
         /// By the own clock: of many the newest are said first.
         var time: Milliseconds
     }
@@ -94,9 +93,9 @@ struct VaultHeadRecords {
         guard let content = read(vault, .head) else { return nil }
         return try? withCBORDecoder(content) { (decoder) throws(CBORError) in
             try decoder.readArrayHeader(count: 3)
-            guard try decoder.readUnsigned() == 2,
-                let seen = EntryStatement.decode(try decoder.readBytes(countMax: 512))?.first, seen.vaultID == vault
-            else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+            guard try decoder.readUnsigned() == 1, case let seen = try decoder.readSeen(), seen.vaultID == vault else {
+                throw CBORError(.unexpectedItem, byteOffset: 0)
+            }
             return Head(seen: seen, time: try decoder.readSigned())
         }
     }
@@ -104,8 +103,8 @@ struct VaultHeadRecords {
     func note(_ head: Head) {
         let content = CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 3)
-            encoder.encode(unsigned: 2)
-            encoder.encode(bytes: EntryStatement.encode([head.seen]))
+            encoder.encode(unsigned: 1)
+            encoder.encode(seen: head.seen)
             encoder.encode(signed: head.time)
         }
         write(content, head.seen.vaultID, .head)
@@ -153,37 +152,40 @@ struct VaultHeadRecords {
     }
 }
 
-/// The witnesses of other vaults in entries of one vault.
-final class VaultStatements: LogStatementSource {
+/// The witnesses of other vaults in commits of one vault.
+final class VaultStatements: CommitStatementSource {
     private let vaultID: VaultID
     private let others: [VaultID]
     private let records: VaultHeadRecords
+    private let instance: UniqueID
     private let key: HeadsKey
     private let random: any RandomSource
     private var pending: [VaultID: BlobName]?
 
     init(
-        vaultID: VaultID, others: [VaultID], records: VaultHeadRecords, key: HeadsKey, random: any RandomSource
+        vaultID: VaultID, others: [VaultID], records: VaultHeadRecords, instance: UniqueID, key: HeadsKey,
+        random: any RandomSource
     ) {
         self.vaultID = vaultID
         self.others = others
         self.records = records
+        self.instance = instance
         self.key = key
         self.random = random
     }
 
-    func next(of instance: InstanceID) -> [UInt8]? {
+    func next() -> [UInt8]? {
         pending = nil
         let heads = others.compactMap { records.head(of: $0) }
         guard !heads.isEmpty else { return nil }
         var stated = records.stated(in: vaultID)
-        let news = heads.filter { stated[$0.seen.vaultID] != $0.seen.frontier }.sorted { $0.time > $1.time }
-            .prefix(EntryStatement.countMax).map(\.seen)
+        let news = heads.filter { stated[$0.seen.vaultID] != $0.seen.head }.sorted { $0.time > $1.time }
+            .prefix(HeadStatement.headCountMax).map(\.seen)
         guard !news.isEmpty else { return nil }
         stated = stated.filter { others.contains($0.key) }
-        for head in news { stated[head.vaultID] = head.frontier }
+        for head in news { stated[head.vaultID] = head.head }
         pending = stated
-        return EntryStatement.seal(Array(news), key: key, vaultID: vaultID, instance: instance, random: random)
+        return HeadStatement.seal(news, key: key, vaultID: vaultID, instance: instance, random: random)
     }
 
     func written() {
@@ -198,24 +200,27 @@ extension Store {
         try inKeys(VaultHeadRecords(layout: layout, keyring: keyring, environment: environment))
     }
 
-    /// The witnesses for entries in a vault; nil unless both it and another one are synced.
-    func statements(for record: VaultRecord) throws -> (any LogStatementSource)? {
+    /// The witnesses for commits in a vault; nil unless both it and another one are synced.
+    func statements(for record: VaultRecord) throws -> (any CommitStatementSource)? {
         guard record.kind == .synced else { return nil }
         let synced = try inKeys(keyring.vaults()).filter { $0.kind == .synced }
         guard synced.count > 1 else { return nil }
-        let key = try inKeys(keyring.headsKey())
+        let (instance, key) = try inKeys((try keyring.instanceID(), try keyring.headsKey()))
         return VaultStatements(
             vaultID: record.vaultID, others: synced.map(\.vaultID).filter { $0 != record.vaultID },
-            records: try headRecords(), key: key, random: environment.random)
+            records: try headRecords(), instance: instance, key: key, random: environment.random)
     }
 
-    /// Remembers a head that was seen at a vault's place at the server, to be stated in entries of the others.
+    /// Remembers a head that was seen at a vault's place at the server, to be stated in commits of the others.
     ///
     /// - Parameter time: by the own clock.
-    package func noteZoneHead(_ seen: WitnessedHead, time: Milliseconds) throws {
-        let records = try headRecords()
-        guard records.head(of: seen.vaultID)?.seen != seen else { return }
-        records.note(VaultHeadRecords.Head(seen: seen, time: time))
+    package func noteZoneHead(_ seen: SeenHead, time: Milliseconds) throws {
+        try headRecords().note(VaultHeadRecords.Head(seen: seen, time: time))
+    }
+
+    /// The head that was remembered for that; nil if there is none.
+    package func notedZoneHead(of vault: VaultID) throws -> BlobName? {
+        try headRecords().head(of: vault)?.seen.head
     }
 
     package func forgetZoneHead(of vault: VaultID) throws { try headRecords().forgetHead(of: vault) }
