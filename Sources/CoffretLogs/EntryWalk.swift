@@ -70,6 +70,21 @@ extension LogRepository {
         try ask { (machine) throws(StorageError) in try machine.store.entry(named: name)?.entry }
     }
 
+    /// Calls `body` with each key that begins with `prefix` and that an entry changed, ascending, until it returns false.
+    package func forEachChangedKey(
+        of entry: VerifiedEntry, withPrefix prefix: [UInt8] = [], _ body: (FactKey) -> Bool
+    ) throws(StorageError) {
+        guard case .tree(let root, _) = entry.body.changes else {
+            for change in entry.body.changes.list where change.key.bytes.starts(with: prefix) {
+                guard body(change.key) else { return }
+            }
+            return
+        }
+        try files.changes.forEachFact(in: files.changes.stored(root), from: prefix) { fact in
+            fact.key.bytes.starts(with: prefix) && body(fact.key)
+        }
+    }
+
     /// The names of kept entries that begin with these hex digits.
     ///
     /// - Complexity: reads the index.
@@ -152,6 +167,25 @@ extension LogRepository {
                 }
             }
             return true
+        }
+    }
+}
+
+extension LogRepository {
+    /// The root of the tree below which history was dropped; nil: none was.
+    package func droppedRoot() throws(StorageError) -> BlobName? {
+        try ask { (machine) in
+            machine.droppedBelow.flatMap { machine.members.chain.links[$0].checkpoint?.root }
+        }
+    }
+
+    /// What the checkpoint with that root accepts, if history was dropped below it.
+    package func droppedFrontier(root: BlobName) throws(StorageError) -> Frontier? {
+        try ask { (machine) in
+            guard let link = machine.droppedBelow, machine.members.chain.links[link].checkpoint?.root == root else {
+                return nil
+            }
+            return machine.members.chain.states[link].accepted
         }
     }
 }

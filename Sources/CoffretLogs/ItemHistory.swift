@@ -66,7 +66,7 @@ extension LogRepository {
 
 extension HistoryMachine<DiskHistoryStore> {
     /// Whether an entry is in the state: applied, or below the base.
-    fileprivate func counts(_ entry: VerifiedEntry) throws(StorageError) -> Bool {
+    func counts(_ entry: VerifiedEntry) throws(StorageError) -> Bool {
         if entry.number <= accepted.number(of: entry.instance) { return try store.wasApplied(entry.name) }
         return try isApplied(entry)
     }

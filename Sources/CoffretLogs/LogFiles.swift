@@ -124,6 +124,26 @@ package final class LogFiles {
         return try changes.changes(in: root) { _ in (entry.dot, entry.height) }
     }
 
+    /// The changes of an entry whose keys begin with `prefix`, ascending.
+    ///
+    /// - Complexity: of an entry with a tree it reads what lies there.
+    func changes(of entry: VerifiedEntry, withPrefix prefix: [UInt8]) throws(StorageError) -> [Change] {
+        guard case .tree(let root, _) = entry.body.changes else {
+            return entry.body.changes.list.filter { $0.key.bytes.starts(with: prefix) }
+        }
+        var facts: [Fact] = []
+        try changes.forEachFact(in: changes.stored(root), from: prefix) { (fact) throws(StorageError) in
+            guard fact.key.bytes.starts(with: prefix) else { return false }
+            facts.append(fact)
+            return true
+        }
+        do throws(HistoryError) {
+            return try ChangeTree.changes(of: facts, by: entry.dot, height: entry.height, place: root.description)
+        } catch {
+            throw StorageError(.treeMalformedNode, place: root.description, cause: error)
+        }
+    }
+
     /// The changes in a tree, whose entry is not known. Whoever stored it compared dot and height.
     func changes(inTree root: BlobName) throws(StorageError) -> [Change] {
         try changes.changes(in: root) { facts in

@@ -1,7 +1,7 @@
 // A state of a vault, as somebody remembers it who derives from it. The one thing to keep true: equal marks mean equal facts,
 // and what lies between two marks is told whole or not at all.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretHistory
 package import CoffretStorage
 

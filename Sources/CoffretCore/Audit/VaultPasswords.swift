@@ -41,14 +41,9 @@ extension Vault {
         return (passwords, hiddenCount)
     }
 
-    /// When the commits with these dots were made; those that are not here any more are left out.
+    /// When the entries with these dots were made; those that are not here any more are left out.
     private func times(of dots: Set<Dot>) throws -> [Dot: Milliseconds] {
-        var times: [Dot: Milliseconds] = [:]
-        var cursor = try inStorage(repository.log())
-        while times.count < dots.count, let commit = try inStorage(cursor.next()) {
-            if dots.contains(commit.dot) { times[commit.dot] = commit.timeMilliseconds }
-        }
-        return times
+        try inStorage(repository.times(of: dots))
     }
 }
 

@@ -3,11 +3,14 @@
 
 internal import CoffretBase
 
-/// Encodes and decodes the values of facts.
+/// Encodes and decodes the values of facts. Texts of items alone are no CBOR.
 enum FactValue {
     static func encode(_ text: String) -> [UInt8] {
         CBOREncoder.encode(reservingByteCount: text.utf8.count + 5) { $0.encode(text: text) }
     }
+
+    /// A text of an item, which lies as it is, so that devices merge and compress it alike.
+    static func encode(itemText text: String) -> [UInt8] { Array(text.utf8) }
 
     static func encode(_ integer: Int64) -> [UInt8] {
         CBOREncoder.encode { $0.encode(signed: integer) }
@@ -31,6 +34,11 @@ enum FactValue {
 
     static func text(_ bytes: [UInt8]) throws -> String {
         try decode(bytes) { (decoder) throws(CBORError) in try decoder.readText() }
+    }
+
+    static func itemText(_ bytes: [UInt8]) throws -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw CoreError(.valueInvalid, at: "text") }
+        return text
     }
 
     /// A tag, which must be written as `TagPath` writes it: its key is the hash of the value.

@@ -2,16 +2,24 @@
 // never dropped.
 
 internal import CoffretBase
+package import CoffretHistory
 package import CoffretStorage
 
 /// Puts an item together from the facts of its entity.
 package struct ItemReader {
     /// Reads the value of a fact, wherever it lies.
     private let value: (Fact) throws -> [UInt8]
+    /// What several concurrent texts show.
+    private let text: (FactKey, [Fact]) throws -> ShownText
 
-    /// - Parameter value: reads the value of a fact, wherever it lies.
-    package init(value: @escaping (Fact) throws -> [UInt8]) {
+    /// - Parameters:
+    ///   - value: reads the value of a fact, wherever it lies.
+    ///   - text: merges the texts of several facts under one key.
+    package init(
+        value: @escaping (Fact) throws -> [UInt8], text: @escaping (FactKey, [Fact]) throws -> ShownText
+    ) {
         self.value = value
+        self.text = text
     }
 
     /// The item that the facts describe; nil if the entity is no item or the facts do not say when it was made,
@@ -33,6 +41,10 @@ package struct ItemReader {
             position = end
             guard let winner = siblings.winner else { continue }
             let attribute = key.attribute
+            if siblings.count > 1, attribute == ItemAttribute.text {
+                try applyTexts(key, siblings, to: &item)
+                continue
+            }
             let bytes = try value(winner)
             do {
                 if attribute.name.hasPrefix(LockedPart.prefix) {
@@ -59,6 +71,22 @@ package struct ItemReader {
             close(&item)
         }
         return item
+    }
+
+    /// Texts that devices wrote at one time: their merge, or the one that is shown with the others beside it.
+    private func applyTexts(_ key: FactKey, _ siblings: [Fact], to item: inout Item) throws {
+        let shown = try text(key, siblings)
+        guard let bytes = shown.text, let string = try? FactValue.itemText(bytes) else {
+            item.unreadableAttributes.append(key.attribute.name)
+            return
+        }
+        item.text = string
+        guard shown.hiddenCount > 0 else { return }
+        for sibling in siblings where !shown.replaces.contains(sibling.dot) {
+            let other = try FactValue.itemText(value(sibling))
+            if item.conflicts.contains(where: { $0.attribute == key.attribute.name && $0.otherText == other }) { continue }
+            item.conflicts.append(ItemConflict(attribute: key.attribute.name, otherText: other, dot: sibling.dot))
+        }
     }
 
     /// A sealed part, with all its versions: only together with the records can be said which one counts.
@@ -98,7 +126,7 @@ package struct ItemReader {
     private func apply(_ attribute: Attribute, _ bytes: [UInt8], to item: inout Item) throws {
         switch attribute {
         case ItemAttribute.title: item.givenTitle = try FactValue.text(bytes)
-        case ItemAttribute.text: item.text = try FactValue.text(bytes)
+        case ItemAttribute.text: item.text = try FactValue.itemText(bytes)
         case ItemAttribute.tag: item.givenTags.append(try FactValue.tag(bytes))
         case ItemAttribute.created: item.created = try FactValue.integer(bytes)
         case ItemAttribute.modified: item.modified = try FactValue.integer(bytes)

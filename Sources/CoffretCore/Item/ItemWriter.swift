@@ -10,7 +10,7 @@ package enum ItemWriter {
     /// The changes from `old` (nil: from nothing) to `new`.
     ///
     /// - Throws: `CoreError` `.fieldInvalid` if a title, text, label or value breaks a limit or a key occurs twice.
-    package static func changes(from old: Item?, to new: Item) throws -> [FactChange] {
+    package static func changes(from old: Item?, to new: Item) throws -> [LogChange] {
         try validate(new)
         // Nothing readable gets beside what is sealed.
         if new.isLocked, new.text != old?.text ?? "" || new.fields != old?.fields ?? [] {
@@ -22,7 +22,8 @@ package enum ItemWriter {
         if old == nil { writer.put(ItemAttribute.created, FactValue.encode(new.created)) }
         writer.register(
             ItemAttribute.title, nonEmpty(base.givenTitle), nonEmpty(new.givenTitle), settled, FactValue.encode)
-        writer.register(ItemAttribute.text, nonEmpty(base.text), nonEmpty(new.text), settled, FactValue.encode)
+        writer.register(
+            ItemAttribute.text, nonEmpty(base.text), nonEmpty(new.text), settled, FactValue.encode(itemText:))
         writer.register(ItemAttribute.path, base.path, new.path, settled, FactValue.encode)
         for flag in Flag.allCases {
             writer.register(
@@ -39,7 +40,7 @@ package enum ItemWriter {
     }
 
     /// The facts of a new attachment.
-    static func changes(adding attachment: Attachment) -> [FactChange] {
+    static func changes(adding attachment: Attachment) -> [LogChange] {
         var writer = ChangeCollector(entity: attachment.id)
         writer.put(AttachmentAttribute.item, FactValue.encode(attachment.item.bytes))
         writer.put(AttachmentAttribute.name, FactValue.encode(attachment.name))
@@ -51,7 +52,7 @@ package enum ItemWriter {
         return writer.changes
     }
 
-    static func changes(renaming old: Attachment, to new: Attachment) -> [FactChange] {
+    static func changes(renaming old: Attachment, to new: Attachment) -> [LogChange] {
         var writer = ChangeCollector(entity: new.id)
         writer.put(AttachmentAttribute.name, FactValue.encode(new.name))
         if new.mediaType != old.mediaType { writer.put(AttachmentAttribute.mediaType, FactValue.encode(new.mediaType)) }
@@ -87,12 +88,12 @@ package enum ItemWriter {
 /// Collects changes of one entity.
 private struct ChangeCollector {
     let entity: EntityID
-    private(set) var changes: [FactChange] = []
+    private(set) var changes: [LogChange] = []
 
     init(entity: EntityID) { self.entity = entity }
 
     mutating func put(_ attribute: Attribute, _ value: [UInt8]?) {
-        changes.append(FactChange(key: FactKey(entity: entity, attribute: attribute), value: value))
+        changes.append(LogChange(key: FactKey(entity: entity, attribute: attribute), value: value))
     }
 
     mutating func register<Value: Equatable>(
@@ -104,11 +105,11 @@ private struct ChangeCollector {
     mutating func tags(from old: [TagPath], to new: [TagPath]) {
         for tag in Set(old).subtracting(new).sorted() {
             changes.append(
-                FactChange(key: ItemWriter.setKey(entity, ItemAttribute.tag, FactValue.encode(tag.path)), value: nil))
+                LogChange(key: ItemWriter.setKey(entity, ItemAttribute.tag, FactValue.encode(tag.path)), value: nil))
         }
         for tag in Set(new).subtracting(old).sorted() {
             let value = FactValue.encode(tag.path)
-            changes.append(FactChange(key: ItemWriter.setKey(entity, ItemAttribute.tag, value), value: value))
+            changes.append(LogChange(key: ItemWriter.setKey(entity, ItemAttribute.tag, value), value: value))
         }
     }
 

@@ -123,7 +123,7 @@ extension VaultBatch {
         let value = SealedValue(
             record: record.id, encryptionID: note.encryptionID,
             tag: vault.random.bytes(count: SealedValue.tagByteCount), ancestors: [], resealCount: 0, body: note.body)
-        write([FactChange(key: FactKey(entity: id, attribute: LockedPart.text.attribute), value: value.encode())])
+        write([LogChange(key: FactKey(entity: id, attribute: LockedPart.text.attribute), value: value.encode())])
         try writeRecord(record, constants: constants)
     }
 
@@ -142,14 +142,14 @@ extension VaultBatch {
         for fact in try reader.facts(of: entity) where fact.key.element.isEmpty {
             values[fact.key.attribute] = try reader.value(of: fact)
         }
-        var changes: [FactChange] = []
+        var changes: [LogChange] = []
         // A record is written once.
         if values[RecordAttribute.record] == nil {
             changes.append(
-                FactChange(key: FactKey(entity: entity, attribute: RecordAttribute.record), value: record.encode()))
+                LogChange(key: FactKey(entity: entity, attribute: RecordAttribute.record), value: record.encode()))
         }
         if let value = constants?.encode(), values[RecordAttribute.constants] != value {
-            changes.append(FactChange(key: FactKey(entity: entity, attribute: RecordAttribute.constants), value: value))
+            changes.append(LogChange(key: FactKey(entity: entity, attribute: RecordAttribute.constants), value: value))
         }
         if !changes.isEmpty { write(changes) }
         return !changes.isEmpty

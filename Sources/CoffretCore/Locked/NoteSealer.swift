@@ -24,16 +24,16 @@ struct NoteSealer {
     func changes(
         _ entity: EntityID, lock: ItemLock, from old: LockedContents?, to new: LockedContents,
         unsettled: Set<LockedPart> = [], isReseal: Bool
-    ) throws -> (changes: [FactChange], parts: [LockedPart: SealedVersions]) {
+    ) throws -> (changes: [LogChange], parts: [LockedPart: SealedVersions]) {
         guard new.text.utf8.count <= Self.textByteCountMax else { throw CoreError(.fieldInvalid, at: "text") }
         let encryptionID = lock.encryptionID ?? UniqueID.generate(from: random)
-        var changes: [FactChange] = []
+        var changes: [LogChange] = []
         var parts = lock.parts
         for part in LockedPart.allCases {
             let fact = FactKey(entity: entity, attribute: part.attribute)
             guard var bytes = new.bytes(part) else {
                 if lock.parts[part] != nil {
-                    changes.append(FactChange(key: fact, value: nil))
+                    changes.append(LogChange(key: fact, value: nil))
                     parts[part] = nil
                 }
                 continue
@@ -46,7 +46,7 @@ struct NoteSealer {
             }
             let sealed = try seal(
                 bytes, entity, part.attribute, versions, encryptionID, isReseal: isReseal || old?.bytes(part) == bytes)
-            changes.append(FactChange(key: fact, value: sealed.encode()))
+            changes.append(LogChange(key: fact, value: sealed.encode()))
             parts[part] = SealedVersions(values: [sealed], dots: [], preferred: 0)
         }
         return (changes, parts)
@@ -81,7 +81,7 @@ struct NoteSealer {
     ///   - isEdited: whether the file is new or has changed; otherwise nothing but the way of sealing does.
     func changes(
         _ attachment: Attachment, sealed: SealedFile?, lock: ItemLock, home: VaultID, isEdited: Bool = false
-    ) throws -> [FactChange] {
+    ) throws -> [LogChange] {
         if !isEdited, let values = sealed?.versions.values, values.count == 1, values[0].record == record.id {
             return []
         }
@@ -101,8 +101,8 @@ struct NoteSealer {
         let value = try seal(
             content, attachment.id, AttachmentAttribute.sealed, sealed?.versions, encryptionID,
             isReseal: !isEdited || sealed == nil)
-        func put(_ attribute: Attribute, _ value: [UInt8]?) -> FactChange {
-            FactChange(key: FactKey(entity: attachment.id, attribute: attribute), value: value)
+        func put(_ attribute: Attribute, _ value: [UInt8]?) -> LogChange {
+            LogChange(key: FactKey(entity: attachment.id, attribute: attribute), value: value)
         }
         var changes = [put(AttachmentAttribute.sealed, value.encode())]
         guard sealed == nil else { return changes }

@@ -74,7 +74,7 @@ extension VaultBatch {
         let own = Set(scan.tags.map(\.tag.folded))
         clear.givenTags.removeAll { own.contains($0.folded) }
         for part in lock.parts.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            add([FactChange(key: FactKey(entity: item.id, attribute: part.attribute), value: nil)])
+            add([LogChange(key: FactKey(entity: item.id, attribute: part.attribute), value: nil)])
         }
         add(try ItemWriter.changes(from: stored(item.id).map(Self.withClearText), to: clear))
         for index in clear.attachments.indices
@@ -113,7 +113,7 @@ extension VaultBatch {
     private func retract(_ attributes: [Attribute], of entity: EntityID) throws {
         let there = Set(try reader.facts(of: entity).map(\.key.attribute))
         for attribute in attributes where there.contains(attribute) {
-            add([FactChange(key: FactKey(entity: entity, attribute: attribute), value: nil)])
+            add([LogChange(key: FactKey(entity: entity, attribute: attribute), value: nil)])
         }
     }
 

@@ -186,7 +186,7 @@ extension Vault {
     }
 
     private func lockNotes(
-        _ ids: [EntityID], under record: RecordInUse, adding changes: [FactChange], hidesTitle: Bool
+        _ ids: [EntityID], under record: RecordInUse, adding changes: [LogChange], hidesTitle: Bool
     ) throws {
         var items: [Item] = []
         for id in ids {
@@ -237,7 +237,7 @@ extension Vault {
     package func forgetWords() throws {
         _ = try fromIndex { index in
             guard try inSearch(index.hasEndedWords()) else { return }
-            try rebuild(index, to: IndexedState(head: repository.headNames.first))
+            try rebuild(index, to: IndexedState(presentMark()))
         }
     }
 

@@ -119,7 +119,7 @@ extension Vault {
     }
 
     /// The fact that keeps a hint, sealed under the vault's key.
-    package func hintChange(_ hint: String, of record: UniqueID) throws -> FactChange {
+    package func hintChange(_ hint: String, of record: UniqueID) throws -> LogChange {
         guard hint.utf8.count <= Self.hintByteCountMax, !hint.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CoreError(.fieldInvalid, at: "hint")
         }
@@ -131,14 +131,14 @@ extension Vault {
             encoder.encode(unsigned: UInt64(keys.epoch))
             encoder.encode(bytes: sealed)
         }
-        return FactChange(
+        return LogChange(
             key: FactKey(entity: PasswordRecord.entity(record), attribute: RecordAttribute.hint), value: value)
     }
 
     /// The facts of a new record.
-    func changes(adding record: PasswordRecord, hint: String?) throws -> [FactChange] {
+    func changes(adding record: PasswordRecord, hint: String?) throws -> [LogChange] {
         var changes = [
-            FactChange(
+            LogChange(
                 key: FactKey(entity: PasswordRecord.entity(record.id), attribute: RecordAttribute.record),
                 value: record.encode())
         ]

@@ -64,7 +64,7 @@ extension Vault {
     /// Whether opening a note should be followed by `resealSilently`: it lies under a replaced record or an outdated
     /// scheme, or a merge or an offline device left several versions of it.
     package func needsResealing(_ item: Item) throws -> Bool {
-        guard item.lock?.isOpen == false, repository.headNames.count == 1 else { return false }
+        guard item.lock?.isOpen == false else { return false }
         let opener = try opener()
         let opened = try opener.open(item)
         guard opened.item.conflicts.isEmpty else { return false }
@@ -77,12 +77,12 @@ extension Vault {
     /// under a new record with the same passphrase.
     ///
     /// - Parameter passphrase: as typed; nil if only the key is held, and then outdated schemes wait.
-    /// - Returns: how many notes were sealed anew. None while the vault has heads that are not merged.
+    /// - Returns: how many notes were sealed anew.
     @discardableResult
     package func resealSilently(
         _ id: EntityID, passphrase: NotePassphrase? = nil, effort: LockEffort = PasswordRecord.normalEffort
     ) throws -> Int {
-        guard isWritable, repository.headNames.count == 1 else { return 0 }
+        guard isWritable else { return 0 }
         let note = try wholeItem(id)
         guard note.isSealed else { return 0 }
         let record = try record(for: note)

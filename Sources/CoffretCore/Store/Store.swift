@@ -3,10 +3,11 @@
 
 package import CoffretBase
 package import CoffretCrypto
+internal import CoffretHistory
 package import CoffretKeys
+package import CoffretLogs
 internal import CoffretSearch
-package import CoffretStorage
-internal import CoffretTrust
+internal import CoffretStorage
 
 /// An open store. One isolation domain at a time.
 package final class Store {
@@ -149,44 +150,49 @@ package final class Store {
     func open(_ record: VaultRecord, isWritable: Bool) throws -> Vault {
         let path = layout.vaultPath(record.vaultID)
         let keys = try inKeys(keyring.vaultKeys(for: record.vaultID))
-        let author = try author(for: record.vaultID)
+        let author = try author(for: record.vaultID, isWritable: isWritable)
         // Read first: what is written meanwhile is newer than this, and never older.
-        let records = try headRecords()
-        let position = records.position(of: record.vaultID) ?? 0
-        let repository: VaultRepository
+        let positions = try inKeys(JournalPositions(keyring: keyring, environment: environment))
+        let position = positions.position(of: record.vaultID) ?? 0
+        let repository: LogRepository
         do throws(StorageError) {
-            repository = try VaultRepository.open(
-                directory: path, keys: keys, author: isWritable ? author : nil,
+            repository = try LogRepository.open(
+                directory: path, keys: keys, author: author,
+                chains: VaultChains(accounts: [:], members: MemberState()),
                 mode: isWritable ? .readWrite(lockTimeoutMilliseconds: Self.lockTimeoutMilliseconds) : .readOnly,
-                environment: environment.storage)
+                environment: environment.storage, isText: ItemTexts.isText)
         } catch {
             guard error.code == .notFound else { throw CoreError(error) }
             throw CoreError(.storeIncomplete, at: path, cause: error)
         }
+        repository.readChains = chainsReader(of: record.vaultID)
         let isOlder = repository.journalPosition < position
         guard !isWritable || !isOlder else {
             repository.close()
             throw CoreError(.vaultRolledBack, at: record.name)
         }
-        if isWritable { repository.onDurable { records.note(position: $0, of: record.vaultID) } }
+        if isWritable { repository.onDurable { positions.note(position: $0, of: record.vaultID) } }
         let recorded = repository.recordedKeyringGeneration
         guard recorded <= keyring.generation else { throw CoreError(.storeRolledBack, at: record.name) }
         if isWritable { try inKeys(keyring.checkInstance()) }
         if isWritable && recorded < keyring.generation {
             try inStorage(repository.recordKeyringGeneration(keyring.generation))
         }
-        if isWritable {
-            repository.statements = try statements(for: record)
-            repository.areCutsKnown = { [weak self] repository in
-                (try? self?.knowsCuts(in: repository)) ?? false
-            }
-        }
         let vault = makeVault(record, repository: repository, keys: keys)
         vault.isOlderCopy = isOlder
         return vault
     }
 
-    private func makeVault(_ record: VaultRecord, repository: VaultRepository, keys: VaultKeys) -> Vault {
+    /// Gives the newest chains that are kept of a vault, whenever its state is read.
+    private func chainsReader(of vault: VaultID) -> () throws(StorageError) -> VaultChains {
+        { [self] () throws(StorageError) in
+            do { return try followedChains(of: vault).vaultChains } catch {
+                throw StorageError(.fileFailed, place: layout.vaultPath(vault), cause: error)
+            }
+        }
+    }
+
+    private func makeVault(_ record: VaultRecord, repository: LogRepository, keys: VaultKeys) -> Vault {
         let directory = PathText.join(layout.vaultPath(record.vaultID), "search")
         let (fileSystem, random) = (environment.fileSystem, environment.random)
         let attachments = AttachmentStore(
@@ -207,15 +213,6 @@ package final class Store {
         return vault
     }
 
-    /// This device's identity in the commits of a vault.
-    package func author(for vault: VaultID) throws -> CommitAuthor {
-        let identity = try inKeys(keyring.authorIdentity(for: vault))
-        return CommitAuthor(
-            signingKey: identity.signingKey, deviceID: identity.deviceID.bytes, instanceID: identity.instanceID,
-            accountID: identity.accountID.bytes, deviceChainHead: identity.deviceChainHead,
-            memberChainHead: identity.memberChainHead)
-    }
-
     /// Adds an empty vault.
     ///
     /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, in any case, or not acceptable.
@@ -224,18 +221,13 @@ package final class Store {
         try Self.checkName(name)
         try checkIsFree(name, except: nil)
         let id = try inKeys(keyring.addVault(named: name))
-        let keys = try inKeys(keyring.vaultKeys(for: id))
-        let author = try author(for: id)
-        do throws(StorageError) {
-            let repository = try VaultRepository.create(
-                directory: layout.vaultPath(id), keys: keys, author: author, environment: environment.storage)
-            try repository.recordKeyringGeneration(keyring.generation)
-            repository.close()
+        do {
+            try makePlace(for: id)
         } catch {
             // A name without files behind it would make the store look damaged for ever.
             try? keyring.removeVault(id)
             try? environment.fileSystem.removeTree(layout.vaultPath(id))
-            throw CoreError(error)
+            throw error
         }
         try recordGeneration()
         return id

@@ -4,6 +4,7 @@
 internal import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
+internal import CoffretLogs
 internal import CoffretStorage
 
 extension Store {
@@ -45,16 +46,17 @@ extension Store {
         return accepted
     }
 
-    private func makePlace(for id: VaultID) throws {
+    /// Makes the directory of a vault, with nothing in it but the chains that found it.
+    func makePlace(for id: VaultID) throws {
         let keys = try inKeys(keyring.vaultKeys(for: id))
         let author = try author(for: id)
-        do throws(StorageError) {
-            let repository = try VaultRepository.create(
-                directory: layout.vaultPath(id), keys: keys, author: author, environment: environment.storage)
-            try repository.recordKeyringGeneration(keyring.generation)
-            repository.close()
-        } catch {
-            throw CoreError(error)
-        }
+        let chains = try followedChains(of: id)
+        let repository = try inStorage(
+            LogRepository.create(
+                directory: layout.vaultPath(id), keys: keys, author: author, chains: chains.vaultChains,
+                environment: environment.storage, isText: ItemTexts.isText))
+        defer { repository.close() }
+        try keep(chains)
+        try inStorage(repository.recordKeyringGeneration(keyring.generation))
     }
 }

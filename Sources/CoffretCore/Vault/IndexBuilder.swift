@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretSearch
+internal import CoffretLogs
 internal import CoffretStorage
 
 /// Builds the index of a vault that is empty as yet, out of the items of the batch that fills it.
@@ -61,10 +62,10 @@ final class IndexBuilder {
     }
 
     /// Says that the batch is durable, after `endItems`.
-    func finish(at commit: BlobName) {
+    func finish(at state: StateMark) {
         guard isOpen else { return }
         isOpen = false
-        verdict.put(IndexedState(head: commit), cost: 1)
+        verdict.put(IndexedState(state), cost: 1)
         verdict.end()
     }
 

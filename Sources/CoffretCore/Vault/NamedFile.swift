@@ -14,7 +14,7 @@ package struct NamedFile: Equatable, Sendable {
         guard fact.key.entity.kind == EntityKind.attachment, !fact.isRetraction,
             [AttachmentAttribute.content, AttachmentAttribute.fileID].contains(fact.key.attribute)
         else { return nil }
-        guard let value = fact.inlineValue, let bytes = try? FactValue.bytes(value) else {
+        guard let value = fact.plainInlineValue, let bytes = try? FactValue.bytes(value) else {
             throw StorageError(.factMalformedValue, place: fact.key.entity.description)
         }
         if fact.key.attribute == AttachmentAttribute.content {
@@ -50,7 +50,7 @@ extension Vault {
                 if let file, files.contains(file) { named = file }
             }
             guard let named,
-                let itemBytes = facts.first(where: { $0.key.attribute == AttachmentAttribute.item })?.inlineValue,
+                let itemBytes = facts.first(where: { $0.key.attribute == AttachmentAttribute.item })?.plainInlineValue,
                 let itemID = EntityID(bytes: try FactValue.bytes(itemBytes)), let item = try view.item(itemID)
             else { return }
             labels[named] = FileLabel(

@@ -1,14 +1,21 @@
 // Items out of one state of the vault, present or past. Nothing is read before it is asked for.
 
 internal import CoffretBase
+internal import CoffretHistory
+internal import CoffretLogs
 internal import CoffretStorage
 
 /// Reads items, attachments and import records from a snapshot.
 struct SnapshotReader {
-    let snapshot: Snapshot
+    let snapshot: LogSnapshot
+    /// What several concurrent texts show in this state.
+    let text: (FactKey, [Fact]) throws -> ShownText
 
-    private var reader: ItemReader {
-        ItemReader { fact in try value(of: fact) }
+    private var reader: ItemReader { ItemReader(value: { fact in try value(of: fact) }, text: text) }
+
+    func value(of fact: Fact) throws -> [UInt8] {
+        if let bytes = fact.plainInlineValue { return bytes }
+        return try inStorage(snapshot.value(of: fact))
     }
 
     func facts(of entity: EntityID) throws -> [Fact] {
@@ -112,7 +119,7 @@ struct SnapshotReader {
     func forEachEntity(
         withPrefix prefix: [UInt8], _ body: (EntityID, [Fact]) throws -> Void
     ) throws {
-        var cursor = try inStorage(snapshot.cursor(withPrefix: prefix))
+        var cursor = try inStorage(snapshot.walk(withPrefix: prefix))
         var entity: EntityID?
         var facts: [Fact] = []
         while let fact = try inStorage(cursor.next()) {
@@ -129,7 +136,7 @@ struct SnapshotReader {
 
     /// Goes through the entities whose ids begin with `prefix` until `body` says no.
     private func forEachEntityID(withPrefix prefix: [UInt8], _ body: (EntityID) -> Bool) throws {
-        var cursor = try inStorage(snapshot.cursor(withPrefix: prefix))
+        var cursor = try inStorage(snapshot.walk(withPrefix: prefix))
         var last: EntityID?
         while let fact = try inStorage(cursor.next()) {
             let next = fact.key.entity

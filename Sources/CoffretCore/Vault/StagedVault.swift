@@ -1,30 +1,32 @@
-// A vault written aside, which takes the place of the present one all at once or not at all.
+// Entries written aside, which take the place of the present state all at once or not at all.
 
+internal import CoffretLogs
 internal import CoffretStorage
 
-/// A vault whose commits nobody else sees until they are made visible together.
+/// A vault whose changes nobody else sees until they are made visible together. The vault below takes no other change
+/// meanwhile.
 package final class StagedVault {
     /// Write and read here. It has no index.
     package let vault: Vault
-    private let commits: StagedCommits
+    private let below: Vault
 
     init(_ below: Vault) throws {
-        let commits = try inStorage(below.repository.beginStaging())
-        self.commits = commits
+        self.below = below
+        try inStorage(below.repository.beginStaging())
         vault = Vault(
-            name: below.name, repository: commits.repository, clock: below.clock, random: below.random,
+            name: below.name, repository: below.repository, clock: below.clock, random: below.random,
             attachments: below.attachmentStore)
     }
+
+    deinit { cancel() }
 
     /// Makes everything visible and durable in one step.
     ///
     /// - Throws: `CoreError.storage`; then nothing has happened.
-    package func commit() throws {
-        try inStorage(commits.commit())
-    }
+    package func commit() throws { try inStorage(below.repository.commitStaging()) }
 
     /// Forgets everything; also what happens if `commit` is never called.
-    package func cancel() { commits.cancel() }
+    package func cancel() { below.repository.cancelStaging() }
 }
 
 extension Vault {

@@ -1,8 +1,9 @@
-// A vault as people use it. Invariant: every change goes through one commit of the repository, and nothing that is
+// A vault as people use it. Invariant: every change goes through one entry of the repository, and nothing that is
 // derived, such as the index, is ever the only place where something stands.
 
 package import CoffretBase
 internal import CoffretKeys
+package import CoffretLogs
 package import CoffretSearch
 package import CoffretStorage
 
@@ -13,7 +14,7 @@ package final class Vault {
     /// The name of the vault on this device; devices may name it differently.
     package let name: String
     /// The facts below; import and export read and write them directly where items do not say enough.
-    package let repository: VaultRepository
+    package let repository: LogRepository
 
     let clock: any WallClock
     let random: any RandomSource
@@ -39,7 +40,7 @@ package final class Vault {
     ///   - noteKeys: where the keys of locked notes are held while they may be read.
     ///   - openIndex: opens the search index; called when something is looked for, at most once.
     package init(
-        name: String, repository: VaultRepository, clock: any WallClock, random: any RandomSource,
+        name: String, repository: LogRepository, clock: any WallClock, random: any RandomSource,
         attachments: AttachmentStore? = nil, noteKeys: UnlockedNoteKeys = UnlockedNoteKeys(),
         openIndex: (@Sendable () throws(SearchError) -> SearchIndex)? = nil
     ) {
@@ -73,7 +74,15 @@ package final class Vault {
     }
 
     func presentReader() throws -> SnapshotReader {
-        SnapshotReader(snapshot: try inStorage(repository.present))
+        try inStorage { () throws(StorageError) in
+            let repository = repository
+            return SnapshotReader(snapshot: try repository.present()) { key, _ in
+                guard let shown = try inStorage(repository.shownText(under: key)) else {
+                    throw CoreError(.storage, at: key.description)
+                }
+                return shown
+            }
+        }
     }
 
     /// The item with an id, trashed or not.
@@ -84,16 +93,19 @@ package final class Vault {
         return item
     }
 
-    /// Writes changes as one commit; none at all if there are none.
+    /// Writes changes as one entry; none at all if there are none.
     ///
-    /// - Returns: the commit, or nil if nothing changed.
+    /// - Returns: the state after it, or nil if nothing changed.
     @discardableResult
-    func commit(_ changes: [FactChange]) throws -> BlobName? {
+    func commit(_ changes: [LogChange]) throws -> StateMark? {
         guard !changes.isEmpty else { return nil }
         guard isWritable else { throw CoreError(.vaultReadOnly) }
-        let before = repository.headNames
-        let head = try inStorage(repository.commit(changes, time: clock.now).name)
-        UnindexedChanges.add(to: &unindexed, from: before, to: head, changes)
-        return head
+        return try inStorage { () throws(StorageError) in
+            let before = try repository.stateMark()
+            guard try repository.commit(changes, time: clock.now) != nil else { return nil }
+            let after = try repository.stateMark()
+            UnindexedChanges.add(to: &unindexed, from: before, to: after, changes)
+            return after
+        }
     }
 }

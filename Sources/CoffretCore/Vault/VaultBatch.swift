@@ -2,6 +2,7 @@
 // reads see what was written before.
 
 package import CoffretBase
+package import CoffretLogs
 package import CoffretStorage
 
 /// Collects changes until the vault commits them together.
@@ -11,7 +12,7 @@ package final class VaultBatch {
     /// Items as they will stand; nil for those that will be gone.
     private var pending: [EntityID: Item?] = [:]
     /// As they came; the last of a key counts.
-    private var collected: [FactChange] = []
+    private var collected: [LogChange] = []
     /// Entities that were removed, and how many changes had been collected by then: those of the entity among them are void.
     private var retracted: [EntityID: Int] = [:]
     /// Whether facts of an item may have been written more than once.
@@ -40,7 +41,7 @@ package final class VaultBatch {
     }
 
     /// Collects changes; may touch keys that the batch changed before.
-    func add(_ list: [FactChange]) {
+    func add(_ list: [LogChange]) {
         hasRepetitions = true
         collected += list
     }
@@ -136,7 +137,7 @@ package final class VaultBatch {
 
     private func retractAll(of entity: EntityID) throws {
         retracted[entity] = collected.count
-        for fact in try reader.facts(of: entity) { collected.append(FactChange(key: fact.key, value: nil)) }
+        for fact in try reader.facts(of: entity) { collected.append(LogChange(key: fact.key, value: nil)) }
     }
 
     // MARK: Files
@@ -215,7 +216,7 @@ package final class VaultBatch {
     // MARK: Imports and raw facts
 
     /// Writes facts as they are; for import and restore, which must keep what this version cannot read.
-    package func write(_ list: [FactChange]) {
+    package func write(_ list: [LogChange]) {
         collected += list
         for change in list {
             let entity = change.key.entity
@@ -229,7 +230,7 @@ package final class VaultBatch {
     }
 
     /// The changes, one for each key: of a text that was written twice only the last is to reach the disk.
-    var changes: [FactChange] {
+    var changes: [LogChange] {
         guard hasRepetitions || !retracted.isEmpty else { return collected }
         var last: [FactKey: Int] = [:]
         for (index, change) in collected.enumerated() where index >= retracted[change.key.entity] ?? 0 {
@@ -251,13 +252,13 @@ extension Vault {
     ) throws -> Result {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let reader = try present.reader
-        let builder = indexesBeside && repository.headNames.isEmpty ? indexer?.beginBuilding() : nil
+        let builder = indexesBeside && try inStorage(repository.stateMark()).isEmpty ? indexer?.beginBuilding() : nil
         // Does nothing once the batch is durable.
         defer { builder?.abandon() }
         let batch = VaultBatch(vault: self, reader: reader, indexBuilder: builder)
         let result = try body(batch)
         builder?.endItems(latest: batch.pendingItem)
-        if let head = try commit(batch.changes) { builder?.finish(at: head) }
+        if let state = try commit(batch.changes) { builder?.finish(at: state) }
         return result
     }
 }

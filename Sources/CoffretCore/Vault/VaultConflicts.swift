@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretSearch
+package import CoffretLogs
 package import CoffretStorage
 
 /// Which of several values a person wants.
@@ -43,18 +44,10 @@ extension Vault {
 
     /// The items with conflicts among those that differ from an earlier state.
     ///
-    /// - Complexity: walks what differs.
-    package func conflictedItems(since head: BlobName) throws -> [Item] {
-        let view = try present
-        var entities: [EntityID] = []
-        try inStorage { () throws(StorageError) in
-            var difference = try repository.difference(from: repository.snapshot(at: head), to: view.snapshot)
-            while let entry = try difference.next() {
-                guard entities.last != entry.key.entity else { continue }
-                if try view.snapshot.facts(under: entry.key).count > 1 { entities.append(entry.key.entity) }
-            }
-        }
-        return try items(entities, view)
+    /// - Complexity: reads what differs.
+    package func conflictedItems(since mark: StateMark) throws -> [Item] {
+        guard let changed = try changedItems(since: mark) else { return try conflictedItems() }
+        return try items(changed.sorted(), present)
     }
 
     /// The items with values between which a person has to choose: not all concurrent values contradict each other.
@@ -66,7 +59,7 @@ extension Vault {
         return items
     }
 
-    /// Settles the conflicts of an item as one commit.
+    /// Settles the conflicts of an item as one entry.
     ///
     /// - Parameter attribute: settles this one only; nil for all.
     /// - Returns: how many attributes were settled; 0 changes nothing.
@@ -88,16 +81,16 @@ extension Vault {
             }
             // One value is chosen for its own attribute only.
             let names = chosen.map { [$0.attribute] } ?? Set(conflicts.map(\.attribute)).sorted()
-            var changes: [FactChange] = []
+            var changes: [LogChange] = []
             for name in names {
                 guard let named = Attribute(name) else { continue }
                 let key = FactKey(entity: id, attribute: named)
                 changes.append(
-                    FactChange(key: key, value: try settledValue(view, key, item: item, chosen: chosen, choice)))
+                    LogChange(key: key, value: try settledValue(view, key, item: item, chosen: chosen, choice)))
             }
             guard !changes.isEmpty else { return 0 }
             changes.append(
-                FactChange(
+                LogChange(
                     key: FactKey(entity: id, attribute: ItemAttribute.modified),
                     value: FactValue.encode(max(batch.time, item.modified))))
             batch.write(changes)
@@ -111,9 +104,13 @@ extension Vault {
         let siblings = try inStorage(view.snapshot.facts(under: key))
         if choice == .all, key.attribute == ItemAttribute.text {
             let others = item.conflicts.filter { $0.attribute == key.attribute.name }.compactMap(\.otherText)
-            return FactValue.encode(([item.text] + others).map(Self.withLineEnd).joined(separator: "\n"))
+            return FactValue.encode(itemText: ([item.text] + others).map(Self.withLineEnd).joined(separator: "\n"))
         }
-        let fact = siblings.first { $0.dot == chosen?.dot } ?? siblings.winner
+        let other = siblings.first { $0.dot == chosen?.dot }
+        if other == nil, siblings.count > 1, ItemTexts.isText(key), let shown = try view.reader.text(key, siblings).text {
+            return shown
+        }
+        let fact = other ?? siblings.winner
         guard let fact else { throw CoreError(.fieldNotFound, at: key.attribute.name) }
         return try view.reader.value(of: fact)
     }

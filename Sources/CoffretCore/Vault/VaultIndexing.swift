@@ -1,13 +1,12 @@
-// Keeps the index up to date. A state of the vault is named by its head commit; from the commit that the index
-// reflects to the current one, only the items that commits touched are read again.
+// Keeps the index up to date. A state of the vault is named by its digest and by what was applied; from the state that the
+// index reflects to the current one, only the items that entries touched are read again.
 
 internal import CoffretBase
+package import CoffretLogs
 package import CoffretSearch
 package import CoffretStorage
 
 extension Vault {
-    /// Above this many commits since the indexed one, two states are compared instead of walking the commits.
-    private static var walkedCommitCountMax: Int { 256 }
     /// Above this many touched items, making the index anew is quicker than bringing it up to date.
     private static var updatedItemCountMax: Int { 20_000 }
 
@@ -68,11 +67,12 @@ extension Vault {
             switch try indexer.index().state() {
             case .rebuildNeeded: isUnmade = true
             case .ready(let bytes):
-                // An index of the vault before its first commit says nothing about what came since.
-                isUnmade = IndexedState(bytes: bytes)?.head == nil && !repository.headNames.isEmpty
+                // An index of the vault before its first entry says nothing about what came since.
+                isUnmade = try IndexedState(bytes: bytes)?.mark.isEmpty == true && !presentMark().isEmpty
             }
-        } catch {
+        } catch let error as SearchError {
             // An index that cannot be used now is not waited for either.
+            _ = error
             return false
         }
         guard isUnmade else { return false }
@@ -112,9 +112,7 @@ extension Vault {
                 if let reason, !isNew {
                     isNew = true
                     indexer.willRebuild?(reason)
-                    try rebuild(
-                        inSearch(indexer.index()),
-                        to: IndexedState(head: repository.headNames.first))
+                    try rebuild(inSearch(indexer.index()), to: IndexedState(presentMark()))
                 }
                 guard let index = try synchronizedIndex(forWords: forWords) else { return .success(nil) }
                 return .success(try body(index))
@@ -129,9 +127,9 @@ extension Vault {
     private func synchronizedIndex(forWords: Bool) throws -> SearchIndex? {
         guard let indexer else { return nil }
         let index = try inSearch(indexer.index())
-        // Another process may have brought the index to a commit that this one has not seen yet.
+        // Another process may have brought the index to a state that this one has not seen yet.
         try inStorage { () throws(StorageError) in _ = try repository.refresh() }
-        let present = IndexedState(head: repository.headNames.first)
+        let present = IndexedState(try presentMark())
         if try addOwnChanges(to: index, present, forWords: forWords) {
             if index.isWorn { try rebuild(index, to: present) }
             return index
@@ -157,16 +155,16 @@ extension Vault {
         return index
     }
 
-    /// Brings the index up to date in one step if it stands where the commits of this process began.
+    /// Brings the index up to date in one step if it stands where the entries of this process began.
     ///
     /// - Returns: whether it did; if not, for any reason, nothing has changed.
     private func addOwnChanges(
         to index: SearchIndex, _ present: IndexedState, forWords: Bool
     ) throws -> Bool {
-        guard let unindexed, let entities = unindexed.entities(to: repository.headNames) else { return false }
+        guard let unindexed, let entities = unindexed.entities(to: present.mark) else { return false }
         let changes = try changes(of: try items(of: entities))
         do throws(SearchError) {
-            let from = IndexedState(head: unindexed.from)
+            let from = IndexedState(unindexed.from)
             let isUpdated = try index.update(
                 from: from.bytes, changes, newState: present.bytes, bringsInWords: forWords)
             guard isUpdated else { return false }
@@ -223,48 +221,20 @@ extension Vault {
         }
     }
 
-    /// The items that differ, or may differ, between an indexed state and the current one; nil if nobody can tell
-    /// because the indexed commit is not there any more.
+    /// The state of the vault now, by which `changedItems` and `conflictedItems` tell what came since.
+    package func presentMark() throws -> StateMark { try inStorage(repository.stateMark()) }
+
+    /// The items that differ, or may differ, between an indexed state and the current one; nil if nobody can tell.
     private func touchedItems(since indexed: IndexedState) throws -> Set<EntityID>? {
-        guard let indexedHead = indexed.head else { return nil }
-        var entities: Set<EntityID> = []
-        var commitCount = 0
-        var isFound = false
-        try walkHistory { commit in
-            isFound = commit.name == indexedHead
-            if isFound || commitCount == Self.walkedCommitCountMax { return false }
-            commitCount += 1
-            let changes = try inStorage(repository.changes(of: commit))
-            entities.formUnion(changes.facts.map(\.key.entity))
-            return true
-        }
-        if !isFound {
-            guard let differing = try differingEntities(since: indexedHead) else { return nil }
-            entities = differing
-        }
-        return try items(of: entities)
+        guard !indexed.mark.isEmpty else { return nil }
+        return try changedItems(since: indexed.mark)
     }
 
-    /// The items that differ from an earlier state, those among them of which a file was attached or taken away; nil where that
-    /// state is not here any more.
-    package func changedItems(since commit: BlobName) throws -> Set<EntityID>? {
-        guard let entities = try differingEntities(since: commit) else { return nil }
+    /// The items that differ, or may differ, from an earlier state, those among them of which a file was attached or taken
+    /// away; nil where nobody can tell.
+    package func changedItems(since mark: StateMark) throws -> Set<EntityID>? {
+        guard let entities = try inStorage(repository.entities(changedSince: mark)) else { return nil }
         return try items(of: entities)
-    }
-
-    private func differingEntities(since commit: BlobName) throws -> Set<EntityID>? {
-        var entities: Set<EntityID> = []
-        do throws(StorageError) {
-            let old = try repository.snapshot(at: commit)
-            try repository.diff(from: old, to: repository.present) { difference in
-                entities.insert(difference.key.entity)
-            }
-            return entities
-        } catch {
-            let isGone: [StorageError.Code] = [.historyCompacted, .historyPending, .historyBroken]
-            guard isGone.contains(error.code) else { throw CoreError(error) }
-            return nil
-        }
     }
 
     /// Items among entities, and the items of the attachments among them.
@@ -285,56 +255,49 @@ extension Vault {
     }
 }
 
-/// Which entities the commits of this process touched since the index was brought up to date, so that they need not
-/// be read again for it.
+/// Which entities the entries of this process touched since the index was brought up to date, so that they need not be read
+/// again for it.
 struct UnindexedChanges {
     /// Above this many, reading them again costs little in comparison.
     private static let entityCountMax = 1_000
-    /// The commit before the first of them.
-    let from: BlobName
-    private var to: BlobName
-    private var entities: Set<EntityID>
+    /// The state before the first of them.
+    let from: StateMark
+    private var to: StateMark
+    private var entities: Set<EntityID> = []
 
-    /// Nothing yet, after a commit.
-    private init(after commit: BlobName) {
-        from = commit
-        to = commit
-        entities = []
-    }
-
-    /// Adds a commit to those before it; begins anew if it does not follow them.
+    /// Adds an entry to those before it; begins anew if it does not follow them.
     ///
-    /// `earlier` becomes nil where nothing can be said: after the first commit of all, one that brought heads together,
-    /// or too many changes. It is changed where it lies: a copy for each commit would be one of all entities.
+    /// `earlier` becomes nil where nothing can be said: after the first entry of all, or too many changes. It is changed
+    /// where it lies: a copy for each entry would be one of all entities.
     static func add(
-        to earlier: inout UnindexedChanges?, from heads: [BlobName], to head: BlobName, _ changes: [FactChange]
+        to earlier: inout UnindexedChanges?, from before: StateMark, to after: StateMark, _ changes: [LogChange]
     ) {
-        guard let before = heads.first, heads.count == 1, changes.count <= entityCountMax else { return earlier = nil }
-        if earlier?.to != before { earlier = UnindexedChanges(after: before) }
-        earlier?.to = head
+        guard !before.isEmpty, changes.count <= entityCountMax else { return earlier = nil }
+        if earlier?.to != before { earlier = UnindexedChanges(from: before, to: before) }
+        earlier?.to = after
         for change in changes { earlier?.entities.insert(change.key.entity) }
         if let count = earlier?.entities.count, count > entityCountMax { earlier = nil }
     }
 
-    /// The entities, if these are exactly the commits from `from` to these heads.
-    func entities(to heads: [BlobName]) -> Set<EntityID>? { heads == [to] ? entities : nil }
+    /// The entities, if exactly these entries lie between `from` and a state.
+    func entities(to mark: StateMark) -> Set<EntityID>? { mark == to ? entities : nil }
 }
 
-/// The state of a vault as the index remembers it: format (1) ‖ name of the head commit (32, or none yet).
+/// The state of a vault as the index remembers it: format (1) ‖ `StateMark`.
 ///
 /// The format number changes whenever documents are made differently, which makes every index anew.
 struct IndexedState: Equatable {
-    static let format: UInt8 = 2
-    let head: BlobName?
+    static let format: UInt8 = 3
+    let mark: StateMark
 
-    init(head: BlobName?) { self.head = head }
+    init(_ mark: StateMark) { self.mark = mark }
 
     init?(bytes: [UInt8]) {
-        guard bytes.first == Self.format, bytes.count == 1 || bytes.count == 33 else { return nil }
-        head = BlobName(bytes: bytes.dropFirst())
+        guard bytes.first == Self.format, let mark = StateMark(decoding: Array(bytes.dropFirst())) else { return nil }
+        self.mark = mark
     }
 
-    var bytes: [UInt8] { [Self.format] + (head?.bytes ?? []) }
+    var bytes: [UInt8] { [Self.format] + mark.encoded }
 }
 
 /// The result of a check of the index.

@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretSearch
+package import CoffretLogs
 package import CoffretStorage
 
 /// One state of a vault.
@@ -12,7 +13,7 @@ package struct VaultView {
     var hidden: HiddenItems?
 
     /// The state of facts behind the view.
-    package var snapshot: Snapshot { reader.snapshot }
+    package var snapshot: LogSnapshot { reader.snapshot }
 
     /// The item with an id; nil if it did not exist then.
     package func item(_ id: EntityID) throws -> Item? {

@@ -36,14 +36,14 @@ struct SourceRecord: Equatable {
     }()
     static let prefix = "source/"
 
-    var change: FactChange {
+    var change: LogChange {
         let value = CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 6)
             encoder.encode(unsigned: 1)
             for text in [format, name, location, root] { encoder.encode(text: text) }
             if let collector { encoder.encode(bytes: collector.bytes) } else { encoder.encodeNull() }
         }
-        return FactChange(
+        return LogChange(
             key: FactKey(entity: Self.registry, attribute: recordAttribute(Self.prefix, entity.uuid.bytes)),
             value: value)
     }
@@ -102,7 +102,7 @@ struct FileRecord: Equatable {
         FactKey(entity: source, attribute: recordAttribute(prefix, BLAKE2b.hash(key, byteCount: 16)))
     }
 
-    func change(of source: EntityID) -> FactChange {
+    func change(of source: EntityID) -> LogChange {
         let value = CBOREncoder.encode(reservingByteCount: 160 + key.count + frontMatter.utf8.count) { encoder in
             encoder.encodeArrayHeader(count: 7)
             encoder.encode(unsigned: 1)
@@ -110,7 +110,7 @@ struct FileRecord: Equatable {
             encoder.encode(bool: hasByteOrderMark)
             encoder.encode(text: frontMatter)
         }
-        return FactChange(key: Self.factKey(key, of: source), value: value)
+        return LogChange(key: Self.factKey(key, of: source), value: value)
     }
 
     /// Reads a register; nil if it is none of this version.

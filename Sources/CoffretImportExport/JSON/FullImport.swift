@@ -133,7 +133,7 @@ private struct FullImportRun: FullExportHandler {
             bytes = try wrappingVaultErrors { try vault.hintChange(text, of: key.entity.uuid).value }
         }
         do {
-            try bulk?.add(FactChange(key: key, value: bytes))
+            try bulk?.add(LogChange(key: key, value: bytes))
         } catch {
             bulk?.cancel()
             throw ImportExportError(.vaultFailed, cause: error)
