@@ -212,15 +212,9 @@ package final class Account {
         throw AccountError(.chainBusy)
     }
 
-    /// Revokes a device and gives all synced vaults new keys, which the remaining devices get.
-    ///
-    /// The revocation takes effect in a vault with the next sync of it, which writes the revocation barrier.
-    /// - Returns: the vaults whose key is new.
-    package func revoke(_ device: UniqueID) throws -> [VaultID] {
-        try lock.exclusively { try revokeLocked(device) }
-    }
-
-    private func revokeLocked(_ device: UniqueID) throws -> [VaultID] {
+    /// Revokes a device. The revocation takes effect in a vault with the next sync of it, which closes the device's log and
+    /// opens an epoch whose key the remaining devices get.
+    package func revoke(_ device: UniqueID) throws {
         try append { account in
             try inAccount { () throws(KeyError) in
                 // Another device may have done it meanwhile.
@@ -228,7 +222,6 @@ package final class Account {
                 return try account.store.keyring.signLink(.revoke(id: device))
             }
         }
-        return try renewKeys()
     }
 
     /// Gives a device another name, for all of the person's devices.
@@ -246,26 +239,6 @@ package final class Account {
         try inCore(store.changeKeyring { keyring in try keyring.adopt(followed) })
     }
 
-    /// Gives synced vaults the keys that this device's revocations ask for, and sends them; what was done already stays.
-    ///
-    /// - Returns: the vaults whose key is new.
-    @discardableResult
-    package func renewKeys() throws -> [VaultID] {
-        try lock.exclusively { try renewKeysLocked() }
-    }
-
-    private func renewKeysLocked() throws -> [VaultID] {
-        guard let link = try inAccount(store.keyring.newestOwnRevocation()) else {
-            return []
-        }
-        let renewed = try changing {
-            try Self.inCore(
-                store.changeKeyring { keyring in try keyring.renewSyncedVaultKeys(after: link) })
-        }
-        try sendKeys()
-        return renewed
-    }
-
     // MARK: Pairing
 
     /// Devices that wait on the relay and claim to be new devices of this account, oldest first.
@@ -277,10 +250,22 @@ package final class Account {
 
     // MARK: Vaults
 
-    /// Makes a vault's place at the server, if it has none yet.
+    /// Links in one request.
+    private static let linkCountMax = 64
+
+    /// Makes a vault's place at the server, if it has none yet, and gives it the links of the vault that it lacks.
     package func makeZone(for vault: VaultRecord) throws {
-        let creation = ZoneCreation(vaultID: vault.vaultID.bytes, link: vault.memberChain.links[0].link.encoded)
-        try connection.send("POST", "/v1/zones", creation.encoded(), accepted: [200, 201])
+        var links = try store.followedChains(of: vault.vaultID).links[...]
+        while !links.isEmpty {
+            let items = links.prefix(Self.linkCountMax).map { link in
+                LinkPost.Item(
+                    kind: ChainKind.member.rawValue, chainID: vault.vaultID.bytes, link: link.encoded,
+                    expectedHead: nil)
+            }
+            links = links.dropFirst(items.count)
+            // A server that has other links shows them to the next sync.
+            try connection.send("POST", "/v1/links", LinkPost(items).encoded(), accepted: [200, 409])
+        }
     }
 
     /// Deletes a vault's place at the server with all that lies there; nothing happens if it has none.
@@ -296,6 +281,19 @@ package final class Account {
     }
 
     // MARK: Keys
+
+    /// Puts the keys of all synced vaults into the other devices' mailbox.
+    ///
+    /// - Parameter followed: the account as a sync has followed it: nobody whom that took out gets a key.
+    package func sendKeys(behind followed: VerifiedDeviceChain) throws {
+        let head = followed.head.sequenceNumber
+        if try chain.head.sequenceNumber < head || chain.links[Int(head)].hash != followed.head.linkHash { try follow() }
+        let chain = try chain
+        guard chain.head.sequenceNumber >= head, chain.links[Int(head)].hash == followed.head.linkHash else {
+            throw AccountError(.chainBusy)
+        }
+        try sendKeys()
+    }
 
     /// Puts the keys of all synced vaults into the other devices' mailbox.
     package func sendKeys() throws {

@@ -213,26 +213,20 @@ package struct ApproverSession {
 
     /// Runs the pairing to its end.
     ///
-    /// - Parameters:
-    ///   - presents: stores the bootstrap snapshots for the new device at the server, and gives their descriptions. It
-    ///     is called once both sides are satisfied, before anything is signed. It has to end in time, and calls its
-    ///     argument now and then.
-    ///   - zoneHeads: the last head that this device saw of each vault's place at the server; asked for at the end.
+    /// - Parameter words: this device's word of each vault, for the new device; asked for at the end.
     /// - Returns: the device that was added.
     package func run(
-        _ person: any PairingPerson, presents: (_ idle: () throws -> Void) throws -> [VaultID: [UInt8]] = { _ in [:] },
-        zoneHeads: () throws -> [VaultID: [UInt8]]
+        _ person: any PairingPerson, words: () throws -> [VaultID: [UInt8]]
     ) throws -> RequesterIdentity {
         do {
             try channel.send(machine.start())
             let candidate = try agree(person)
             // The person took his time.
             try account.readAgain()
-            let presents = try presents { try idle() }
             try add(candidate)
             try? account.readAgain()
             let welcome = try account.store.keyring.makeWelcome(
-                for: candidate.deviceID, zoneHeads: zoneHeads(), presents: presents)
+                for: candidate.deviceID, words: words())
             for frame in try machine.send(content: welcome) { try channel.send(frame) }
             // The device is in the chain: whether it says so or not is only about when this ends.
             _ = try? next { if case .content = $0 { true } else { nil } }

@@ -7,6 +7,35 @@ package import CoffretStorage
 package import CoffretWire
 internal import Glibc
 
+/// Requests about all chunks of one zone.
+package protocol ChunkListTransport: AnyObject {
+    /// The addresses of all chunks that the server has.
+    func allChunks() throws(SyncError) -> [BlobAddress]
+}
+
+extension HTTPZoneTransport: ChunkListTransport {
+    /// A server that names more of them does not end.
+    private static var chunkCountMax: Int { 1 << 24 }
+
+    package func allChunks() throws(SyncError) -> [BlobAddress] {
+        var addresses: [BlobAddress] = []
+        var next: [UInt8] = []
+        repeat {
+            let query = next.isEmpty ? "" : "?after=" + Hex.encode(next)
+            let response = try exchange { request("GET", "/chunks" + query, body: nil, type: "") }
+            guard response.status == 200 else { throw refusedFile(response.status, response.body) }
+            guard let page = try? AddressPage(decoding: response.body) else { throw SyncError(.answerMalformed) }
+            addresses += page.addresses.compactMap { BlobAddress(bytes: $0) }
+            // A server that goes round in circles would never end.
+            guard page.next.isEmpty || page.next != next && !page.addresses.isEmpty,
+                addresses.count <= Self.chunkCountMax
+            else { throw SyncError(.answerMalformed) }
+            next = page.next
+        } while !next.isEmpty
+        return addresses
+    }
+}
+
 extension HTTPZoneTransport: FileTransport {
     /// A chunk that broke off goes on in parts of so many bytes.
     private static var partByteCount: Int { 256 << 10 }

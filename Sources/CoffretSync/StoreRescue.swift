@@ -1,18 +1,20 @@
-// What revoked devices wrote behind the cut, shown and taken. The one thing to keep true: nothing of it enters a vault
-// but in a commit of this device, because its person said so.
+// What revoked devices wrote behind what counts of them, shown and taken. The one thing to keep true: nothing of it enters a
+// vault but in an entry of this device, because its person said so.
 
 package import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
+internal import CoffretHistory
 package import CoffretKeys
+internal import CoffretLogs
 package import CoffretStorage
 
-/// One item that a revoked device, or somebody building on its work, changed.
+/// One item that a revoked device changed.
 package struct SetAsideItem: Equatable, Sendable {
     package let entity: EntityID
     /// As the change has it, else as it is here; nil if neither says.
     package let title: String?
-    package let deviceID: [UInt8]
+    package let deviceID: UniqueID
     /// By that device's clock; for show.
     package let time: Milliseconds
 }
@@ -23,54 +25,59 @@ extension Store {
         let vault = try openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
         var items: [EntityID: SetAsideItem] = [:]
-        for (key, change) in try Self.setAsideChanges(in: vault.repository) {
+        for (key, change) in try Self.setAsideChanges(in: vault) {
             let title = try change.title ?? Self.title(of: key.entity, in: vault.repository)
             let known = items[key.entity]
             if let known, known.title != nil, change.title == nil { continue }
             items[key.entity] = SetAsideItem(
-                entity: key.entity, title: title, deviceID: change.summary.deviceID,
-                time: change.summary.timeMilliseconds)
+                entity: key.entity, title: title, deviceID: change.entry.context.deviceID,
+                time: change.entry.body.time)
         }
         return items.values.sorted { ($0.time, $0.entity.bytes.last ?? 0) < ($1.time, $1.entity.bytes.last ?? 0) }
     }
 
-    /// Writes what is set aside into the vault as this device's own, or leaves it, and forgets that it was set aside.
+    /// Writes what is set aside into the vault as this device's own, or leaves it, and notes that a person decided.
     ///
     /// - Returns: how many values changed.
-    /// - Throws: `SyncError` `.headRevoked` while the server shows it still: the next sync ends that.
     package func settleSetAside(in record: VaultRecord, isTaken: Bool, clock: any WallClock) throws -> Int {
+        let lock = try SyncLock.take(
+            layout.vaultPath(record.vaultID), fileSystem, patienceMilliseconds: Self.lockTimeoutMilliseconds)
+        defer { lock.giveBack() }
         let vault = try openVault(record.vaultID.hex, isWritable: true)
         defer { vault.close() }
         let repository = vault.repository
-        if let head = try VaultSync.memory(of: repository)?.head, try repository.isSetAside(head) {
-            throw SyncError(.headRevoked, at: "commit \(head)")
-        }
-        let changes = isTaken ? try Self.setAsideChanges(in: repository).map { $0.change.fact(under: $0.key) } : []
+        let changes = isTaken
+            ? try Self.setAsideChanges(in: vault).map { LogChange(key: $0.key, value: $0.change.value) } : []
         if !changes.isEmpty { try repository.commit(changes, time: clock.now) }
-        try repository.dropSetAside()
+        var memory = LogMemory(of: repository)
+        for entry in try repository.setAsideEntries() {
+            memory.settled[entry.instance] = max(memory.settled[entry.instance] ?? 0, entry.number)
+        }
+        try repository.remember(memory.encoded)
         return changes.count
     }
 
     private struct Change {
-        let summary: CommitSummary
+        let entry: VerifiedEntry
         /// nil for a retraction.
         let value: [UInt8]?
         let title: String?
-
-        func fact(under key: FactKey) -> FactChange { FactChange(key: key, value: value) }
     }
 
-    /// The newest of each key, ascending by key.
-    private static func setAsideChanges(in repository: VaultRepository) throws -> [(key: FactKey, change: Change)] {
+    /// The newest of each key of which no person decided yet, ascending by key.
+    private static func setAsideChanges(in vault: Vault) throws -> [(key: FactKey, change: Change)] {
+        let repository = vault.repository
+        let settled = LogMemory(of: repository).settled
         var newest: [FactKey: Change] = [:]
-        for commit in try repository.setAsideCommits() {
-            for fact in commit.changes.facts {
-                let value = fact.isRetraction ? nil : try commit.changes.value(of: fact)
-                let title = value.flatMap { ItemTitle.of($0, under: fact.key.attribute) }
-                newest[fact.key] = Change(summary: commit.summary, value: value, title: title)
+        for entry in try repository.setAsideEntries() where entry.number > settled[entry.instance] ?? 0 {
+            for change in try repository.changes(of: entry) {
+                let value =
+                    change.content == .retraction ? nil : try repository.value(of: change.content, under: change.key)
+                let title = value.flatMap { ItemTitle.of($0, under: change.key.attribute) }
+                newest[change.key] = Change(entry: entry, value: value, title: title)
             }
         }
-        let present = try repository.present
+        let present = try repository.present()
         return try newest.filter { key, change in
             let facts = try present.facts(under: key)
             guard let first = facts.first else { return change.value != nil }
@@ -78,10 +85,12 @@ extension Store {
         }.map { (key: $0.key, change: $0.value) }.sorted { $0.key < $1.key }
     }
 
-    private static func title(of entity: EntityID, in repository: VaultRepository) throws -> String? {
-        let present = try repository.present
+    private static func title(of entity: EntityID, in repository: LogRepository) throws -> String? {
+        let present = try repository.present()
         for attribute in [ItemAttribute.title, ItemAttribute.text] {
-            guard let fact = try present.fact(FactKey(entity: entity, attribute: attribute)) else { continue }
+            guard let fact = try present.facts(under: FactKey(entity: entity, attribute: attribute)).first else {
+                continue
+            }
             if let title = ItemTitle.of(try present.value(of: fact), under: attribute) { return title }
         }
         return nil
