@@ -1,7 +1,7 @@
 // Keys of epochs that a vault's chain may come to have. Invariant: a key is durable before anybody hears of it, and it is a
 // vault's key only when the verified chain commits to it.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCrypto
 
 extension UnlockedKeyring {
