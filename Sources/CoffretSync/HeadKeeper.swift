@@ -131,7 +131,9 @@ struct HeadKeeper {
             case .refused: report.refusedHead = verdict
             case .rolledBack, .forked:
                 guard acceptsRestored else {
-                    throw SyncError(verdict == .forked ? .headForked : .headRolledBack, at: memory.head?.description)
+                    let heads = SyncError.Heads(seen: try newest(of: remembered), shown: try newest(of: head))
+                    throw SyncError(
+                        verdict == .forked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }
                 for instance in lacking.marks.keys { memory.served[instance] = head.number(of: instance) }
             }
@@ -164,6 +166,17 @@ struct HeadKeeper {
             replaces = false
         } else {
             isReplacementDue = true
+        }
+    }
+
+    /// The entry of the greatest rank among those that a frontier names and that are here; else any that it names.
+    private func newest(of frontier: Frontier) throws(StorageError) -> BlobName? {
+        let names = frontier.sorted.map(\.mark.name)
+        let entries = try repository.ask { (machine) throws(StorageError) in
+            try names.compactMap { (name) throws(StorageError) in try machine.store.entry(named: name)?.entry }
+        }
+        return entries.count == names.count ? entries.max { $0.rank < $1.rank }?.name : names.first { name in
+            !entries.contains { $0.name == name }
         }
     }
 

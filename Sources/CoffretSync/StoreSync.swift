@@ -42,6 +42,24 @@ extension Store {
             })
     }
 
+    /// Leaves the log that this copy of the store wrote in a vault, after it went on as a copy of its own: the next sync writes
+    /// again what only this copy has (I5).
+    ///
+    /// - Returns: how many entries that are.
+    package func leaveLog(of record: VaultRecord) throws -> Int {
+        let lock = try SyncLock.take(
+            layout.vaultPath(record.vaultID), fileSystem, patienceMilliseconds: Self.lockTimeoutMilliseconds)
+        defer { lock.giveBack() }
+        let vault = try openVault(record.vaultID.hex, isWritable: true)
+        defer { vault.close() }
+        guard let count = try VaultSyncer.unsentEntryCount(of: vault) else {
+            try vault.repository.leaveOwnLog()
+            return 0
+        }
+        try LogCopies.note(in: vault.repository)
+        return count
+    }
+
     /// Two devices compare this by eye to know that they see the same: 16 characters in groups of four.
     ///
     /// - Returns: nil for a vault in which nothing was written yet.

@@ -1,7 +1,7 @@
 // What can go wrong between a vault and a server. The one thing to keep true: an error of this file has changed
 // nothing here, and says whether the server lied or was merely not there.
 
-internal import CoffretStorage
+package import CoffretStorage
 
 /// A failure of syncing; listed with causes and remedies in `Spec/errors.md`.
 package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -52,10 +52,19 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The server's own code, or a device; never content.
     package let place: String?
     package let cause: (any Error)?
+    /// Both states, where a person has to compare them (R1, R2).
+    package let heads: Heads?
 
-    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+    /// The newest entry of what was seen here, and of what the server shows; nil if there is none.
+    package struct Heads: Equatable, Sendable {
+        package let seen: BlobName?
+        package let shown: BlobName?
+    }
+
+    package init(_ code: Code, at place: String? = nil, heads: Heads? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.place = place
+        self.heads = heads
         self.cause = cause
     }
 

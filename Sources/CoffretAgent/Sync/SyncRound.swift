@@ -156,7 +156,7 @@ final class SyncRound {
         guard let connection, let store = openedStore() else { return nil }
         if let sync { return sync }
         sync = AccountSync(
-            Account(store, connection, clock: clock), records: records, random: random, clock: clock)
+            Account(store, connection, clock: clock), records: records, clock: clock)
         return sync
     }
 
@@ -349,12 +349,7 @@ final class SyncRound {
             if case .moving? = state { show(.connected) }
             for other in sync.takeStatedVaults() { schedule.noticed(other.hex, .acknowledge) }
         }
-        var options = SyncEngine.Options()
-        switch need {
-        case .push: options.beginning = .push
-        case .pull: options.beginning = .changes
-        case .whole, .acknowledge: options.beginning = .head
-        }
+        var options = SyncOptions()
         // Its size is known: it is not read again before there is room, nor asked about with each edit.
         options.triesWaitingFiles = need == .whole
         options.acknowledges = need == .whole || need == .acknowledge
@@ -366,10 +361,10 @@ final class SyncRound {
                 fileProgress: { self.tell(AgentSyncWork($0, vault: id)) })
             lastProblems[id] = nil
             crowdedVaults.remove(id)
-            serverHeads[id] = report.serverHead?.bytes
+            serverHeads[id] = report.serverHead
             if report.conflictedItemCount > 0 { note(.conflicts(itemCount: report.conflictedItemCount)) }
             schedule.succeeded(
-                id, need, didChange: report.sentCommitCount + report.receivedCommitCount > 0,
+                id, need, didChange: report.sentEntryCount + report.receivedEntryCount > 0,
                 hasWaitingFiles: !report.waitingFiles.isEmpty, at: now)
             schedule.heard(at: now)
             if options.acknowledges {
@@ -377,9 +372,9 @@ final class SyncRound {
                 sync.note(record, nil)
             }
             show(.connected)
-            if need == .whole || report.receivedCommitCount > 0 { files.noticed(id, at: now) }
+            if need == .whole || report.receivedEntryCount > 0 { files.noticed(id, at: now) }
             // After a first sync: whoever lists or searches meanwhile reads the items themselves.
-            if report.receivedCommitCount > 0 { try? sync.syncer(for: record).makeIndex() }
+            if report.receivedEntryCount > 0 { try? sync.syncer(for: record).makeIndex() }
         } catch {
             failed(id, record, need, error)
         }

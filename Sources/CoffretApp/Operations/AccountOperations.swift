@@ -165,7 +165,10 @@ extension VaultSyncBegin: PerformedOperation {
         let progress = desk.progress(of: record)
         let report: SyncReport
         do {
-            report = try sync.sync(record, SyncEngine.Options(), progress: progress.changes)
+            var options = SyncOptions()
+            // A new device begins with it.
+            options.writesCheckpoint = try desk.vault(record).stateVersion != nil
+            report = try sync.sync(record, options, progress: progress.changes)
         } catch {
             try desk.work.checkCancelled()
             throw error

@@ -4,7 +4,7 @@
 package import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
@@ -64,15 +64,15 @@ private struct Revocation {
         // The person took his time.
         try account.readAgain()
         // Everything that it has sent by now counts, and has to be here before it is revoked.
-        let problem = try desk.syncEach(account, "what it sent lately may not count")
-        var renewed = Set(try account.revoke(target.id))
-        let others = try revokeBrought(by: target.id, kept, &renewed)
-        let isCut = try desk.syncEach(account, "coffret sync makes the revocation whole there")
+        let before = try desk.syncEach(account, "what it sent lately may not count")
+        try account.revoke(target.id)
+        let others = try revokeBrought(by: target.id, kept)
+        let closed = try desk.syncEach(account, "coffret sync makes the revocation whole there")
         answer.isRevoked = true
         answer.alsoRevoked = others.revoked.map(desk.deviceLabel)
         answer.alsoAnnounced = others.announced.map(desk.deviceLabel)
-        answer.renewedVaults = renewed.map(\.hex).sorted()
-        answer.problem = (problem ?? isCut).map { OperationFailure($0) }
+        answer.renewedVaults = closed.renewed.map(\.hex).sorted()
+        answer.problem = (before.problem ?? closed.problem).map { OperationFailure($0) }
         return answer
     }
 
@@ -95,7 +95,7 @@ private struct Revocation {
 
     /// Revokes what came by a device, looking again each time: until it was revoked itself it could add more.
     private func revokeBrought(
-        by id: UniqueID, _ kept: Set<UniqueID>, _ renewed: inout Set<VaultID>
+        by id: UniqueID, _ kept: Set<UniqueID>
     ) throws -> (revoked: [VerifiedDevice], announced: [VerifiedDevice]) {
         var (revoked, announced): ([VerifiedDevice], [VerifiedDevice]) = ([], [])
         while true {
@@ -105,7 +105,7 @@ private struct Revocation {
             }
             guard let next else { return (revoked, announced) }
             guard next.kind == .paper else {
-                renewed.formUnion(try account.revoke(next.id))
+                try account.revoke(next.id)
                 revoked.append(next)
                 continue
             }
@@ -147,11 +147,8 @@ private struct Revocation {
         var answer = DeviceRevoke.Answer()
         (answer.device, answer.isRevoked) = (desk.deviceLabel(device), true)
         if isTrial { return answer }
-        var writtenCount = 0
-        for record in try desk.vaultRecords where record.kind == .synced {
-            if try desk.store.writeCut(in: record, clock: desk.surroundings.clock) { writtenCount += 1 }
-        }
-        guard writtenCount > 0 else {
+        let synced = try desk.syncEach(account, "coffret sync sends it")
+        guard !synced.renewed.isEmpty else {
             var failure = CommandFailure(
                 .notFound, .deviceNotFound, "\(desk.label(device)) is revoked already",
                 hint: "coffret device ls lists them")
@@ -159,8 +156,8 @@ private struct Revocation {
             if !brought.isEmpty { failure.details.append("what came by it is still there: \(brought.words)") }
             throw failure
         }
-        answer.completedVaultCount = writtenCount
-        answer.problem = try desk.syncEach(account, "coffret sync sends it").map { OperationFailure($0) }
+        answer.completedVaultCount = synced.renewed.count
+        answer.problem = synced.problem.map { OperationFailure($0) }
         return answer
     }
 }
@@ -174,16 +171,23 @@ extension StoreDesk {
         return message
     }
 
-    /// Syncs all synced vaults. What goes wrong in one is told at once and keeps none of the others.
+    /// Syncs all synced vaults. A failure in one is told at once and keeps none of the others.
     ///
     /// - Parameter consequence: of a failure.
-    /// - Returns: the first failure.
-    package func syncEach(_ account: Account, _ consequence: String) throws -> CommandFailure? {
+    /// - Returns: the first failure, and the vaults whose key is new.
+    package func syncEach(
+        _ account: Account, _ consequence: String
+    ) throws -> (problem: CommandFailure?, renewed: Set<VaultID>) {
         let sync = sync(account)
         var first: CommandFailure?
+        var renewed: Set<VaultID> = []
         for record in try sync.vaults {
             do {
-                _ = try sync.sync(record, SyncEngine.Options())
+                let before = try store.keyring.vaultKeys(for: record.vaultID).currentEpoch
+                _ = try sync.sync(record, SyncOptions())
+                if try store.keyring.vaultKeys(for: record.vaultID).currentEpoch > before {
+                    renewed.insert(record.vaultID)
+                }
                 sync.note(record, nil)
             } catch {
                 sync.note(record, error)
@@ -193,7 +197,7 @@ extension StoreDesk {
                     "\"\(TextWidth.displaySafe(record.name))\": \(failure.message) (\(failure.code)); \(consequence)")
             }
         }
-        return first
+        return (first, renewed)
     }
 }
 
@@ -215,7 +219,7 @@ extension RescueList: PerformedOperation {
             answer.items += try desk.store.setAsideItems(in: record).map { item in
                 var message = RescueMessage()
                 (message.vault, message.id, message.title) = (record.name, item.entity.uuid.hex, item.title)
-                (message.device, message.time) = (desk.deviceName(item.deviceID), WireMoment(item.time))
+                (message.device, message.time) = (desk.deviceName(item.deviceID.bytes), WireMoment(item.time))
                 return message
             }
         }

@@ -69,9 +69,9 @@ extension DeviceApprove: PerformedOperation {
             invitation(account, desk), account: account, attempts: attempts, random: desk.surroundings.random,
             clock: desk.surroundings.clock)
         let sync = desk.sync(account)
-        let added = try approver.run(
-            AskedPerson(desk: desk), presents: { idle in try offerPresents(sync, desk.work, idle) },
-            zoneHeads: { try desk.store.zoneHeads() })
+        // The new device is told what the server has: so it gets all of it first, as far as that works.
+        for record in try sync.vaults { _ = try? sync.sync(record, SyncOptions()) }
+        let added = try approver.run(AskedPerson(desk: desk)) { try desk.store.pairingWords() }
         var answer = Answer()
         let name = try desk.store.deviceName(added.deviceID.bytes) ?? added.name
         (answer.id, answer.name, answer.wantedName) = (added.deviceID.hex, name, name == added.name ? nil : added.name)
@@ -135,25 +135,6 @@ extension DeviceApprove: PerformedOperation {
                 .notConfirmed, .notConfirmed, "not confirmed; nothing was sent",
                 hint: "if you did not begin this yourself, leave it alone: it ends by itself in ten minutes")
         }
-    }
-
-    /// Puts down for the new device what lets it begin before a long history has come to it.
-    private func offerPresents(
-        _ sync: AccountSync, _ work: OperationWork, _ idle: () throws -> Void
-    ) throws -> [VaultID: [UInt8]] {
-        var failure: (any Error)?
-        let told = sync.offerPresents { vault, done, total in
-            let stage = "Preparing \"\(TextWidth.displaySafe(vault))\" for the new device"
-            work.report(OperationProgress(done: done, total: total, stage: stage, byteCount: done))
-            // The other side may have given up.
-            do {
-                try idle()
-                try work.checkCancelled()
-            } catch { failure = error }
-            return failure == nil
-        }
-        if let failure { throw failure }
-        return told
     }
 }
 

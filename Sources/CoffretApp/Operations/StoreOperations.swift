@@ -130,7 +130,7 @@ extension StoreRead: PerformedOperation {
         answer.kinds = ItemKind.allCases.compactMap { kind in counts.kinds[kind].map { KindCount(kind.name, $0) } }
         let last = try vault.log(limit: 1).first
         (answer.lastChange, answer.version) = (last.map { WireMoment($0.time) }, last?.commit.description)
-        if answer.isSynced { answer.headCode = try desk.store.headCode(of: vault, record) }
+        if answer.isSynced { answer.headCode = try desk.store.headCode(of: vault) }
         answer.isRemembered = desk.store.keyring.instanceStatus == .current
         answer.isOlderCopy = vault.isOlderCopy
         // Files of a synced vault may lie at the server; of those that are here, size and head are looked at.

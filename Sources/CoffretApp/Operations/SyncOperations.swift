@@ -42,12 +42,11 @@ extension VaultSyncState {
         itemCount = try vault.page(filter, limit: 0).totalCount
         let standing = try store.standing(of: vault)
         let unsent = try VaultSyncer.unsent(of: vault)
-        let waiting = try VaultSyncer.waitingFiles(of: vault)
+        let waiting = VaultSyncer.waitingFiles(of: vault)
         let absent = try vault.absentAttachments()
         let last = records.last(id)
-        version = standing.head?.description
-        serverVersion = standing.serverHead?.description
-        unsentCount = unsent?.commitCount
+        (version, serverVersion) = (standing.version, standing.serverVersion)
+        unsentCount = unsent?.entryCount
         unsentByteCount = unsent?.byteCount
         waitingFileCount = waiting.count
         waitingFileByteCount = waiting.reduce(0) { $0 + $1.byteCount }
@@ -57,7 +56,7 @@ extension VaultSyncState {
         absentFilesWanted = records.areFilesAsked(id) ? .asked : .all
         fileProblem = absent.isEmpty ? nil : records.fileProblem(id)
         waitingFiles = [WaitingFileMessage](waiting, in: vault)
-        isSweepDue = try VaultSyncer.isSweepDue(of: vault)
+        isSweepDue = VaultSyncer.isSweepDue(of: vault)
         lastSyncedAt = last?.succeededAt.map { WireMoment($0) }
         problem = last?.problem
         devices = standing.peers.map { peer in
@@ -66,11 +65,11 @@ extension VaultSyncState {
             device.name = (try? store.deviceLabel(peer.device.bytes)) ?? "another device"
             device.hasEverything = peer.hasEverything
             device.isAhead = peer.isAhead
-            device.heardAt = peer.heardAt == 0 ? nil : WireMoment(peer.heardAt)
+            device.heardAt = peer.heardAt.map { WireMoment($0) }
             return device
         }
         isServerBeyond = try store.isBeyond(head, vault)
-        isHistoryPending = try vault.isHistoryPending
+        isHistoryPending = VaultSyncer.isPastDue(of: vault)
     }
 }
 

@@ -39,11 +39,11 @@ extension VaultSyncResult {
     }
 
     private mutating func take(_ report: SyncReport, of record: VaultRecord, _ desk: StoreDesk) throws {
-        (receivedCount, sentCount) = (report.receivedCommitCount, report.sentCommitCount)
-        (conflictCount, removedCount) = (report.conflictedItemCount, report.removedCommitCount)
+        (receivedCount, sentCount) = (report.receivedEntryCount, report.sentEntryCount)
+        conflictCount = report.conflictedItemCount
         (sentFileCount, sentFileByteCount) = (report.sentFileCount, report.sentFileByteCount)
         (sweptByteCount, isSweepDue) = (report.sweep.byteCount, report.sweep.isDue)
-        (isStale, version) = (report.isStale, report.head?.description)
+        (isStale, version) = (report.isStale, report.version)
         if !report.waitingFiles.isEmpty {
             let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
             defer { vault.close() }
@@ -84,28 +84,39 @@ extension VaultSyncResult {
     ) -> [SessionNotice] {
         var notices: [SessionNotice] = []
         func warn(_ text: String) { notices.append(SessionNotice(.warning, text)) }
-        func device(_ id: [UInt8]) -> String { TextWidth.displaySafe(desk.deviceName(id)) }
+        func device(_ id: UniqueID) -> String { TextWidth.displaySafe(desk.deviceName(id.bytes)) }
         for peer in report.peers where peer.standing == .ahead {
             warn("\(device(peer.device)) has changes that the server has not delivered yet")
         }
+        for peer in report.peers where peer.standing == .differs {
+            warn("\(device(peer.device)) has the same changes and another state (storage.state.differs)")
+        }
+        if report.isCopy {
+            warn(
+                "another copy of this store is in use; this one goes on with a log of its own, and "
+                    + "\(NumberText.counted(report.writtenAgainCount, "change")) made on it alone went there as new ones")
+        }
+        if report.missingLogCount > 0 {
+            warn("the server names changes that it does not deliver (sync.entry.missing)")
+        }
         for id in report.olderWords {
             warn(
-                "the server shows an older word of \(device(id.bytes)) than before, which does not count; "
+                "the server shows an older word of \(device(id)) than before, which does not count; "
                     + "if an old copy of its store was put back: coffret device renew there, then coffret sync")
         }
-        if let words = sweepWords(report.sweep, desk) { notices.append(SessionNotice(.note, words)) }
+        if let words = sweepWords(report.sweep) { notices.append(SessionNotice(.note, words)) }
         if report.isStale {
             warn(
                 "nothing new was heard of your other devices for 14 days (W_STALE); are they off, or does the server withhold it?"
             )
         }
-        if report.quarantinedCount > 0 {
+        if report.refusedCount > 0 {
             warn(
-                "the server showed changes of a revoked device; they were excluded and replaced by yours "
-                    + "(sync.head.revoked-signer); coffret device rescue shows it")
+                "the server showed changes of a device that may not write; they were excluded; "
+                    + "coffret device rescue shows those of a revoked one")
         }
         if report.replacedHeadCount > 0 {
-            warn("a revoked device left a state at the server that nobody can read; yours replaced it")
+            warn("somebody left a state at the server that nobody can read; yours replaced it")
         }
         if report.setAsideCount > 0 {
             warn(
@@ -116,13 +127,9 @@ extension VaultSyncResult {
     }
 
     /// Why what was dropped lies at the server still; nil if it does not.
-    private static func sweepWords(_ sweep: SweepTally, _ desk: StoreDesk) -> String? {
+    private static func sweepWords(_ sweep: SweepTally) -> String? {
         guard sweep.isDue else { return nil }
-        if !sweep.waitsFor.isEmpty {
-            let names = sweep.waitsFor.map { TextWidth.displaySafe(desk.deviceName($0.bytes)) }
-            return "what you dropped stays at the server until \(names.joined(separator: " and ")) "
-                + "\(names.count == 1 ? "has" : "have") synced, or for 30 days"
-        }
+        if sweep.waitsForOthers { return "what you dropped stays at the server until another device has synced" }
         if sweep.problem?.place == "server.zone.push-pending" {
             return "what you dropped stays at the server while another device sends something; a later sync tries again"
         }
@@ -143,12 +150,12 @@ extension VaultSyncResult {
         let time = RelativeTime(nowMilliseconds: desk.surroundings.clock.now)
         func line(_ name: BlobName?) -> String {
             guard let name else { return "nothing" }
-            guard let commit = try? vault.repository.commit(named: name) else {
+            guard let entry = try? vault.repository.entry(named: name) else {
                 return "\(name.description.prefix(8))  not known on this device"
             }
-            let device = TextWidth.displaySafe(desk.deviceName(commit.deviceID))
-            return "\(name.description.prefix(8))  \(time.moment(commit.timeMilliseconds)), "
-                + "change \(NumberText.grouped(Int(commit.sequence))) of \(device)"
+            let device = TextWidth.displaySafe(desk.deviceName(entry.context.deviceID.bytes))
+            return "\(name.description.prefix(8))  \(time.moment(entry.body.time)), "
+                + "change \(NumberText.grouped(Int(entry.number))) of \(device)"
         }
         failure.details = [
             "seen here  \(line(heads.seen))", "shown now  \(line(heads.shown))",

@@ -118,7 +118,7 @@ private struct VaultsSync {
             if let known = done[record.vaultID] {
                 report = known
             } else {
-                var options = SyncEngine.Options()
+                var options = SyncOptions()
                 options.acceptsRestoredServer = request.isServerRestored == true
                 // The person who asks is there: the others are told, so that silence means something (R4).
                 options.acknowledgesAnew = true
@@ -144,7 +144,7 @@ private struct VaultsSync {
             guard case .success(let report) = outcomes[index].report else { continue }
             let record = outcomes[index].record
             do {
-                let both = try report.followed(by: sync.sync(record, SyncEngine.Options()))
+                let both = try report.followed(by: sync.sync(record, SyncOptions()))
                 done[record.vaultID] = both
                 outcomes[index].report = .success(both)
             } catch {
@@ -172,7 +172,7 @@ private struct VaultsSync {
         for record in try syncedVaults {
             let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
             defer { vault.close() }
-            guard let count = try VaultSyncer.unsentCommitCount(of: vault), count > 0 else { continue }
+            guard let count = try VaultSyncer.unsentEntryCount(of: vault), count > 0 else { continue }
             failure.details.append(
                 "\"\(TextWidth.displaySafe(record.name))\": \(NumberText.counted(count, "change")) never sent. "
                     + "coffret export FOLDER --unsent writes them out, for coffret import FOLDER elsewhere")

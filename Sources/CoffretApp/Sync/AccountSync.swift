@@ -7,6 +7,7 @@ package import CoffretCore
 package import CoffretCrypto
 internal import CoffretHTTP
 package import CoffretKeys
+internal import CoffretLogs
 internal import CoffretMessages
 internal import CoffretStorage
 package import CoffretSync
@@ -16,7 +17,6 @@ internal import CoffretWire
 /// A store at its server, logged in.
 package final class AccountSync {
     package let account: Account
-    private let random: any RandomSource
     private let clock: any WallClock
     private let records: SyncRecords
     /// Whether what is being done is still wanted.
@@ -28,12 +28,11 @@ package final class AccountSync {
     private var stated: Set<VaultID> = []
 
     package init(
-        _ account: Account, records: SyncRecords, random: any RandomSource, clock: any WallClock,
+        _ account: Account, records: SyncRecords, clock: any WallClock,
         isWanted: @escaping () -> Bool = { true }
     ) {
         self.account = account
         self.isWanted = isWanted
-        self.random = random
         self.clock = clock
         self.records = records
     }
@@ -45,13 +44,8 @@ package final class AccountSync {
         get throws { try store.vaults.filter { $0.kind == .synced } }
     }
 
-    /// Takes keys that other devices sent, and makes a revocation whole that broke off: keys first, then the cut in each
-    /// vault with its next sync.
-    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) {
-        let received = try account.receiveKeys()
-        if try store.lacksOwnCut() { try account.renewKeys() }
-        return received
-    }
+    /// Takes keys that other devices sent.
+    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) { try account.receiveKeys() }
 
     /// The vault's syncer, which stays open.
     package func syncer(for record: VaultRecord) throws -> VaultSyncer { try entry(record).syncer }
@@ -60,43 +54,16 @@ package final class AccountSync {
         if let known = syncers[record.vaultID] { return known }
         let transport = try makeTransport(record, account.connection.client)
         let syncer = try VaultSyncer(
-            store, record, server: account.connection.settings.address.url, transport: transport, random: random,
-            clock: clock)
+            store, record, server: account.connection.settings.address.url, transport: transport, clock: clock
+        ) { [account] chain in try account.sendKeys(behind: chain) }
         syncers[record.vaultID] = (syncer, transport)
         return (syncer, transport)
-    }
-
-    /// A new device waits at most so long for what it could do without.
-    private static let presentTime = Duration.seconds(60)
-
-    /// Puts the presents of the synced vaults where a device that is being let in finds them, as far as their histories are so
-    /// much larger that this is worth it. Whatever fails, that device takes the whole history.
-    ///
-    /// - Parameters:
-    ///   - progress: called again and again with how much of how many bytes of a vault is there; says whether to go on.
-    /// - Returns: what that device is to be told.
-    package func offerPresents(
-        progress: (_ vault: String, _ doneByteCount: Int, _ byteCount: Int) -> Bool
-    ) -> [VaultID: [UInt8]] {
-        let end = ContinuousClock.now.advanced(by: Self.presentTime)
-        var told: [VaultID: [UInt8]] = [:]
-        for record in (try? vaults) ?? [] where ContinuousClock.now < end {
-            guard let transport = try? makeTransport(record, account.connection.client) else { continue }
-            let present = try? store.offerPresent(
-                of: record, server: account.connection.settings.address.url, transport: transport
-            ) { done, total in
-                progress(record.name, done, total) && ContinuousClock.now < end
-            }
-            if let present { told[record.vaultID] = present }
-        }
-        return told
     }
 
     private func makeTransport(_ record: VaultRecord, _ client: HTTPClient) throws -> HTTPZoneTransport {
         let account = account
         let transport = HTTPZoneTransport(
             client: client, zone: record.vaultID.bytes, device: try store.keyring.deviceID().bytes,
-            signingKey: try store.keyring.authorIdentity(for: record.vaultID).signingKey,
             fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
         transport.isWanted = isWanted
         return transport
@@ -105,7 +72,7 @@ package final class AccountSync {
     /// What the server has of a vault, if it has anything.
     package func serverHead(of record: VaultRecord) throws -> [UInt8]? {
         let transport = try makeTransport(record, account.connection.client)
-        switch transport.send(.head, frame: { _ in }) {
+        switch try transport.send(.head, page: { _ in }) {
         case .head(let head): return head.address
         // A vault that was never sent.
         case .refused(code: "server.zone.unknown"): return nil
@@ -168,7 +135,7 @@ package final class AccountSync {
 
     /// Brings one vault and its zone together; a zone that is not there is made.
     package func sync(
-        _ record: VaultRecord, _ options: SyncEngine.Options, patienceMilliseconds: Int = 60_000,
+        _ record: VaultRecord, _ options: SyncOptions, patienceMilliseconds: Int = 60_000,
         progress: @escaping (SyncProgress) -> Void = { _ in },
         fileProgress: @escaping (FileProgress) -> Void = { _ in }
     ) throws -> SyncReport {
@@ -186,14 +153,25 @@ package final class AccountSync {
         }
         do {
             return try attempt()
-        } catch let error as SyncError where error.code == .refused && error.place == "server.zone.unknown" {
+        } catch let error as SyncError where try lacksZone(record, error, transport) {
             // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
             try account.makeZone(for: record)
             return try attempt()
         }
     }
 
-    /// Vaults of which commits that came in other ones state what is not there, since this was asked last: what their next
+    /// Whether a sync failed because the vault has no place at the server.
+    private func lacksZone(_ record: VaultRecord, _ error: SyncError, _ transport: HTTPZoneTransport) throws -> Bool {
+        switch error.code {
+        case .refused: return error.place == "server.zone.unknown"
+        case .chainsRefused:
+            guard error.cause as? FollowFailure == .rolledBack(chain: record.vaultID.bytes) else { return false }
+            return try transport.send(.head, page: { _ in }) == .refused(code: "server.zone.unknown")
+        default: return false
+        }
+    }
+
+    /// Vaults of which entries that came in other ones state what is not there, since this was asked last: what their next
     /// syncs look at is new.
     package func takeStatedVaults() -> Set<VaultID> {
         defer { stated = [] }

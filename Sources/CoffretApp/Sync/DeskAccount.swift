@@ -34,7 +34,7 @@ extension StoreDesk {
     /// All synced vaults at the server; what it does ends where the request is not wanted any more.
     package func sync(_ account: Account) -> AccountSync {
         AccountSync(
-            account, records: deviceRecords, random: surroundings.random, clock: surroundings.clock,
+            account, records: deviceRecords, clock: surroundings.clock,
             isWanted: { [work] in !work.isCancelled() })
     }
 

@@ -67,7 +67,7 @@ extension [WaitingFileMessage] {
                 + (room ?? "it has no space left")
         }
         if count > Self.namedCountMax {
-            let isAll = count < SyncMemory.waitingFileCountMax
+            let isAll = count < LogMemory.waitingFileCountMax
             lines.append(
                 "and \(isAll ? "" : "at least ")\(NumberText.counted(count - Self.namedCountMax, "more file"))")
         }

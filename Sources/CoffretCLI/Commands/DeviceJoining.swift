@@ -81,7 +81,7 @@ enum DeviceJoining {
                 parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
         }
         // The first sync must show what the other device has seen (R7).
-        try store.remember(zoneHeads: account.zoneHeads, presents: account.presents, server: settings.address.url)
+        try store.keep(pairingWords: account.words, server: settings.address.url)
         requester.finish()
         let vaults = try store.vaults.map(\.name)
         let name = try store.deviceName(store.keyring.deviceID().bytes)

@@ -55,11 +55,11 @@ enum DeviceRecovery {
         let account = try session.desk.account()
         defer { account.connection.logOut() }
         // What the others have sent counts, so it has to be here before they are thrown out.
-        var problem = try session.desk.syncEach(account, "coffret sync tries again")
+        var problem = try session.desk.syncEach(account, "coffret sync tries again").problem
         var revoked: [UniqueID] = []
         if context.arguments.isSet(revokeOthers) {
-            let isCut = try throwOthersOut(recovery, account, session, context, &revoked)
-            problem = problem ?? isCut
+            let isOpen = try throwOthersOut(recovery, account, session, context, &revoked)
+            problem = problem ?? isOpen
         }
         let vaults = try store.vaults.map(\.name)
         let name = try store.deviceName(store.keyring.deviceID().bytes) ?? wantedName
@@ -108,7 +108,6 @@ enum DeviceRecovery {
         guard !revocation.revoked.isEmpty else { return nil }
         do {
             try account.follow()
-            try account.renewKeys()
         } catch {
             var failure = FailureTranslation.failure(from: error)
             failure.message =
@@ -116,7 +115,7 @@ enum DeviceRecovery {
             failure.hint = "coffret sync on this device makes it whole"
             throw failure
         }
-        return try session.desk.syncEach(account, "coffret sync makes it whole")
+        return try session.desk.syncEach(account, "coffret sync makes it whole").problem
     }
 
     private static func readSheet(_ source: PassphraseSource, _ context: CommandContext) throws -> PaperSheet {

@@ -17,36 +17,16 @@ enum DeviceRenewal {
 
     private static func run(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew, acceptsRollback: true)
-        var unsent: [String] = []
-        for record in try session.store.vaults where record.kind == .synced {
-            let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
-            defer { vault.close() }
-            if let count = try VaultSyncer.unsentCommitCount(of: vault), count > 0 {
-                unsent.append(record.vaultID.hex)
-            }
-        }
         try session.store.renewInstance(isAccepted: true)
-        var (writtenCount, left): (Int, [String]) = (0, [])
-        for reference in unsent {
-            if let count = try VaultSyncer.writeUnsentAgain(reference, in: session.store) {
-                writtenCount += count
-            } else {
-                left.append(try session.store.vaultRecord(reference).name)
-            }
-        }
+        var writtenCount = 0
+        for record in try session.store.vaults { writtenCount += try session.store.leaveLog(of: record) }
         try context.confirmDone(
-            .fields(["writtenAgain": .integer(writtenCount), "notWrittenAgain": .array(left.map { .string($0) })])
+            .fields(["writtenAgain": .integer(writtenCount)])
         ) {
             var lines = ["This copy goes on by itself now. Next: coffret sync"]
             if writtenCount > 0 {
                 lines.append(
                     "\(NumberText.counted(writtenCount, "change")) made on this copy and never sent will be sent as new ones."
-                )
-            }
-            for name in left {
-                lines.append(
-                    "In \"\(TextWidth.displaySafe(name))\" a device was revoked or history was removed on this copy and that was never sent. "
-                        + "If syncing refuses it: coffret export FOLDER, put this store away, and pair this device anew."
                 )
             }
             return lines.joined(separator: "\n")
