@@ -14,6 +14,8 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringMalformed = "keys.keyring.malformed"
         /// The keyring has a format version that this program does not know.
         case keyringUnsupported = "keys.keyring.unsupported-version"
+        /// The keyring is of a store of before, whose vaults this program does not read.
+        case keyringOutdated = "keys.keyring.outdated"
         /// The storage key opens, but the keyring was altered.
         case keyringAltered = "keys.keyring.altered"
         /// The content of the keyring does not fit together: a chain or a key does not verify.

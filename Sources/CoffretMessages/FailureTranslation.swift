@@ -101,9 +101,9 @@ extension CommandFailure {
 
     /// Shows which state was seen and which is shown, as coffret status and coffret log name them.
     fileprivate mutating func add(_ heads: SyncError.Heads) {
-        details.append("seen here  \(heads.seen.description.prefix(8))")
+        details.append("seen here  \(heads.seen.map { String($0.description.prefix(8)) } ?? "nothing")")
         details.append("shown now  \(heads.shown.map { String($0.description.prefix(8)) } ?? "nothing")")
-        jsonFields.append(("seen", .string(heads.seen.description)))
+        jsonFields.append(("seen", heads.seen.map { .string($0.description) } ?? .null))
         jsonFields.append(("shown", heads.shown.map { .string($0.description) } ?? .null))
     }
 

@@ -123,7 +123,7 @@ package enum Keyring {
     /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers, or not the one that it
     ///   remembers; `instanceStatus` says so then, and a new instance has to be made.
     /// - Parameter follows: keeps what opened its slot, so that `readAgain` can go on with what other processes make of it.
-    /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringUnsupported` before any secret is used;
+    /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringOutdated`, `.keyringUnsupported` before any secret is used;
     ///   `.passwordPolicy` before anything is derived; `.attemptsPausing`, `.attemptsUncounted` before the secret is
     ///   looked at; `.unlockFailed` for a wrong secret;
     ///   `.keyringAltered`, `.keyringForeign`, `.recoveryAccountDiffers`, `.keyringInconsistent`, `.keyringRolledBack`,

@@ -155,17 +155,19 @@ struct KeyringFile: Equatable {
 
     /// Reads a file that is all of `bytes`.
     ///
-    /// - Throws: `.keyringUnsupported` for another version, `.keyringMalformed` for anything else.
+    /// - Throws: `.keyringOutdated` for an older version, `.keyringUnsupported` for a newer one, `.keyringMalformed` for
+    ///   anything else.
     init(decoding bytes: [UInt8]) throws(KeyError) {
-        var isOtherVersion = false
+        var otherVersion: UInt64?
         let result = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
             let start = decoder.byteOffset
             let itemCount = try decoder.readArrayHeader()
             guard try decoder.readText(byteCountMax: 64) == Self.magic else {
                 throw CBORError(.unexpectedItem, byteOffset: start)
             }
-            guard try decoder.readUnsigned() == Self.version else {
-                isOtherVersion = true
+            let version = try decoder.readUnsigned()
+            guard version == Self.version else {
+                otherVersion = version
                 throw CBORError(.unexpectedItem, byteOffset: start)
             }
             guard itemCount == 9, let storeID = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
@@ -181,7 +183,10 @@ struct KeyringFile: Equatable {
                 author: try decoder.readBytes(count: VerifyingKey.byteCount),
                 signature: try decoder.readBytes(count: signatureByteCount), mac: try decoder.readBytes(count: 32))
         }
-        guard let result else { throw KeyError(isOtherVersion ? .keyringUnsupported : .keyringMalformed) }
+        guard let result else {
+            guard let otherVersion else { throw KeyError(.keyringMalformed) }
+            throw KeyError(otherVersion < Self.version ? .keyringOutdated : .keyringUnsupported)
+        }
         self = result
     }
 }

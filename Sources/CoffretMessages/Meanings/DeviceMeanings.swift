@@ -46,9 +46,6 @@ extension FailureMeaning {
         "account.relay.unknown": FailureMeaning(
             .notFound, "nobody waits under that number",
             hint: "it is good once and for ten minutes; run coffret device pair again"),
-        "sync.head": FailureMeaning(
-            .notAuthentic, "what the server shows cannot be believed; nothing was changed here", showsPlace: true,
-            hint: "run it again with --verbose, and ask whoever runs the server"),
         "sync.head.rolled-back": FailureMeaning(
             .rolledBack, "the server shows an older state than it showed before; nothing was changed here",
             hint: "coffret sync --explain says what it may mean, and what to do"),
@@ -56,15 +53,13 @@ extension FailureMeaning {
             .rolledBack,
             "the server shows another history than it showed before, or than another device has seen; nothing was changed here",
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
-        "sync.head.revoked-signer": FailureMeaning(
-            .notAuthentic, "a device that you revoked wrote what the server shows; nothing was changed here"),
-        "sync.chain.broken": FailureMeaning(
-            .damaged, "the server lacks something that the vault needs; nothing was changed here", showsPlace: true,
-            hint: "syncing from a device that has it may help; ask whoever runs the server"),
+        "sync.chains": FailureMeaning(
+            .notAuthentic, "the server shows another list of devices or of the vault's members than before",
+            showsPlace: true, hint: "ask whoever runs the server"),
         "sync.store.rolled-back": FailureMeaning(
             .rolledBack, "this copy of the vault is older than this device has been: it sent or read more before",
             hint: "if you put it back yourself, from a backup of the disk: coffret device renew, then coffret sync"),
-        "sync.commit.withheld": FailureMeaning(
+        "sync.entry.withheld": FailureMeaning(
             .rolledBack, "for a day another device has had changes that the server does not deliver", showsPlace: true,
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
         "sync.audit.failed": FailureMeaning(

@@ -28,6 +28,11 @@ extension FailureMeaning {
             hint: "somebody may have altered store.keyring; restore a backup"),
         "keys.keyring.unsupported-version": FailureMeaning(
             .unsupportedFormat, "a newer coffret wrote this store", hint: "install a newer coffret"),
+        "keys.keyring.outdated": FailureMeaning(
+            .unsupportedFormat, "an older coffret wrote this store, with vaults that this one does not read",
+            hint:
+                "with that older program: coffret export --format json FILE for each vault; then coffret import FILE into a new store"
+        ),
         "keys.keyring.malformed": FailureMeaning(
             .damaged, "store.keyring is cut short or not a keyring",
             hint: "restore it, or a backup: coffret help back-up"),
