@@ -108,7 +108,7 @@ let libraries: [Target] = [
         "CoffretCore",
         [
             "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTrust", "CoffretStorage", "CoffretSearch",
-            "CoffretKeys",
+            "CoffretKeys", "CoffretHistory", "CoffretLogs",
         ]),
     // 5. Key stores on real hardware and services: TPM 2.0, the desktop's keyring.
     library(
@@ -127,7 +127,7 @@ let libraries: [Target] = [
         "CoffretImportExport",
         [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML", "CCSV", "CExpat",
-            "CHTML", "CMarkdown",
+            "CHTML", "CMarkdown", "CoffretHistory", "CoffretLogs",
         ]),
     // 6. A vault and its place on a server, brought together.
     library(
@@ -151,7 +151,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient",
+            "CoffretClient", "CoffretHistory", "CoffretLogs",
         ]),
     // 7. Secrets in scripts: references in files, masked output, git, ssh.
     library(
@@ -167,7 +167,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
-            "CoffretScripting", "CoffretPairing",
+            "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs",
         ]),
     // 9. Commands for people and scripts.
     library(
@@ -176,7 +176,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform",
+            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory", "CoffretLogs",
         ]),
     // 9. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(
@@ -184,7 +184,7 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretStorage", "CoffretKeys",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform",
+            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory", "CoffretLogs",
         ]),
 ]
 

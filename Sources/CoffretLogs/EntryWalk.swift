@@ -189,3 +189,101 @@ extension LogRepository {
         }
     }
 }
+
+extension LogRepository {
+    /// How many entries are kept here.
+    ///
+    /// - Complexity: reads the index.
+    package func entryCount() throws(StorageError) -> Int {
+        try ask { (machine) throws(StorageError) in
+            var count = 0
+            try machine.store.index.forEachRecord { (record) in if !record.isBare { count += 1 } }
+            return count
+        }
+    }
+
+    /// Of each log the newest entry at or before a time, closed under what was seen.
+    package func frontier(at time: Milliseconds) throws(StorageError) -> Frontier {
+        try ask { (machine) throws(StorageError) in try machine.frontier(at: time) }
+    }
+
+    /// Whether an entry is kept that a frontier covers, and that no base needs as its tip.
+    package func hasEntries(below frontier: Frontier) throws(StorageError) -> Bool {
+        try ask { (machine) throws(StorageError) in
+            guard frontier.covers(machine.accepted) else { return false }
+            let tips = machine.tips
+            for (instance, mark) in frontier.marks {
+                let records = try machine.store.index.records(of: instance, from: 1, to: mark.number)
+                if records.contains(where: { !$0.isBare && !tips.contains($0.name) && $0.name != mark.name }) {
+                    return true
+                }
+            }
+            return false
+        }
+    }
+
+    /// The entities whose ids begin with these bytes and that entries changed which are kept here.
+    package func changedEntities(withPrefix prefix: [UInt8]) throws(StorageError) -> [EntityID] {
+        try ask { (machine) throws(StorageError) in try machine.store.items.entities(withPrefix: prefix) }
+    }
+
+    /// The changes of an entry, ascending by key.
+    package func changes(of entry: VerifiedEntry) throws(StorageError) -> [Change] { try files.changes(of: entry) }
+
+    /// Calls `body` with each value that an entry, or a tree of a checkpoint, has under keys that begin with `prefix`.
+    ///
+    /// - Complexity: reads the entries that changed such entities.
+    package func forEachKeptValue(
+        withPrefix prefix: [UInt8], where isWanted: (FactKey) -> Bool,
+        _ body: (FactKey, [UInt8]) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var found: [(key: FactKey, content: ChangeContent)] = []
+        try ask { (machine) throws(StorageError) in
+            var ranks: Set<EntryRank> = []
+            for entity in try machine.store.items.entities(withPrefix: prefix) {
+                ranks.formUnion(try machine.store.items.versions(of: entity))
+            }
+            for rank in ranks.sorted() {
+                for stored in try machine.store.entries(at: rank.dot) {
+                    for change in try files.changes(of: stored.entry, withPrefix: prefix)
+                    where change.content != .retraction && isWanted(change.key) {
+                        found.append((change.key, change.content))
+                    }
+                }
+            }
+            for link in Set([machine.droppedBelow, machine.base].compactMap(\.self)) {
+                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
+                try files.facts.forEachFact(in: files.tree(root), from: prefix) { (fact) throws(StorageError) in
+                    guard fact.key.bytes.starts(with: prefix) else { return false }
+                    if isWanted(fact.key) { found.append((fact.key, fact.content.inEntry)) }
+                    return true
+                }
+            }
+        }
+        for (key, content) in found { try body(key, value(of: content, under: key)) }
+    }
+}
+
+extension LogRepository {
+    /// The facts of the trees below which history was dropped, or is not here yet, each once.
+    package func factsBelowHistory() throws(StorageError) -> [Fact] {
+        try ask { (machine) throws(StorageError) in
+            var found: [FactKey: [Dot: Fact]] = [:]
+            for link in Set([machine.droppedBelow, machine.base].compactMap(\.self)) {
+                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
+                try files.facts.forEachFact(in: files.tree(root)) { (fact) throws(StorageError) in
+                    found[fact.key, default: [:]][fact.dot] = fact
+                    return true
+                }
+            }
+            return found.values.flatMap(\.values)
+        }
+    }
+
+    /// When that checkpoint was written, as its link states it.
+    package func timeBelowHistory() throws(StorageError) -> Milliseconds? {
+        try ask { (machine) in
+            (machine.droppedBelow ?? machine.base).flatMap { machine.members.chain.links[$0].details?.time }
+        }
+    }
+}

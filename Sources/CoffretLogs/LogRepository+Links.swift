@@ -12,15 +12,18 @@ extension LogRepository {
     ///   - preview: the link as `VerifiedMembers.preview` gives it.
     ///   - purges: entities that the link deletes for good; what retracts them is written before.
     ///   - covers: it is for a better root (C9), and accepts what the one that it replaces accepts, too.
+    ///   - frontier: closed under what its entries have seen, and not below the base; nil: all that is applied.
     ///   - writesRoot: whether it has a root, where the rules allow one.
     /// - Complexity: the keys that changed since the base, and a sync where there is a root.
     package func plan(
-        for preview: VerifiedMemberLink, purges: [EntityID] = [], covers: Bool = false, writesRoot: Bool = true
+        for preview: VerifiedMemberLink, purges: [EntityID] = [], covers: Bool = false, writesRoot: Bool = true,
+        upTo frontier: Frontier? = nil
     ) throws(StorageError) -> CheckpointPlan {
         try requireWriter()
         let plan = try ask { (machine) throws(StorageError) in
             let mayWrite = try machine.mayWriteRoot()
-            return try machine.plan(for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers)
+            return try machine.plan(
+                for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers, upTo: frontier)
         }
         if let root = plan.root, let computed = files.computedTree(root) {
             let state = blobs.state

@@ -46,7 +46,9 @@ extension LogSync {
         }
         // A link behind one that this device cannot read would be refused.
         guard mayWrite, follower.waitingLinkCount == 0 else { return false }
-        let writer = try LinkWriter(repository: repository, follower: follower, keys: keys)
+        guard let writer = LinkWriter(repository: repository, chains: follower.chains, keys: keys) else {
+            throw SyncError(.chainsRefused)
+        }
         let asked = !closingOnly && (options.writesCheckpoint || !options.purges.isEmpty)
         guard let due = try writer.due(asked: asked, now: now), due.opensEpoch == closingOnly else { return false }
         if due.delay > 0 {
@@ -115,5 +117,12 @@ extension LogSync {
     func endOfLinks() {
         draft = nil
         isLinkOver = true
+    }
+}
+
+extension LinkDraft {
+    func item(in vaultID: VaultID, on head: [UInt8]?) -> LinkPost.Item {
+        LinkPost.Item(
+            kind: ChainKind.member.rawValue, chainID: vaultID.bytes, link: link.encoded, expectedHead: head)
     }
 }

@@ -1,6 +1,7 @@
 // The passwords of a vault. Invariant: what is hidden is not shown for a look at its password.
 
 internal import CoffretBase
+internal import CoffretLogs
 internal import CoffretStorage
 
 extension Vault {

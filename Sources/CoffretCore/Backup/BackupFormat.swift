@@ -49,7 +49,7 @@ enum BackupFormat {
     /// The largest file, in bytes: 2^48, far above what a disk holds.
     static let fileByteCountMax: UInt64 = 1 << 48
 
-    /// Whether a path is one that a vault has: `<32 hex digits>/` and then `manifest`, `journal/NAME`,
+    /// Whether a path is one that a vault has: `<32 hex digits>/` and then `manifest`, `chains`, `journal/NAME`,
     /// `blobs/NAME` or `files/XX/NAME`.
     ///
     /// Names are 1 to 64 of `0-9`, `a-z` and `.`, and do not begin with a dot, so that no path leads outside.
@@ -57,7 +57,7 @@ enum BackupFormat {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { Array($0.utf8) }
         guard path.utf8.count <= pathByteCountMax, parts.count >= 2, isHex(parts[0], count: 32) else { return false }
         switch (String(decoding: parts[1], as: UTF8.self), parts.count) {
-        case ("manifest", 2): return true
+        case ("manifest", 2), (ChainsFile.name, 2): return true
         case ("journal", 3), ("blobs", 3): return isName(parts[2])
         case ("files", 4): return isHex(parts[2], count: 2) && isName(parts[3])
         default: return false

@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretLogs
 internal import CoffretStorage
 
 /// The contents of a backup.
@@ -45,7 +46,11 @@ extension Store {
             let vault = try open(record, isWritable: true)
             locked.append(vault)
             // It would be short of what leads to it, and not say so.
-            try inStorage(vault.repository.requireHistory())
+            guard try !vault.isHistoryPending else {
+                throw CoreError(StorageError(.historyPending, place: record.name))
+            }
+            // Before its first entry, or a sync, the chains are in the keyring alone.
+            try keep(followedChains(of: record.vaultID))
         }
         let folder = try BackupFolder.prepared(at: path, environment: environment)
         return try folder.exclusively {

@@ -4,7 +4,10 @@
 package import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
+internal import CoffretHistory
+internal import CoffretLogs
 internal import CoffretStorage
+internal import CoffretTrust
 
 /// A backup whose header was opened.
 package final class OpenBackup {
@@ -72,17 +75,23 @@ package final class OpenBackup {
         try checkIsEmpty(path)
         try verify { done, all in progress(done / 2, all) }
         let staging = StoreLayout(path + ".restoring")
+        // The vaults as they were, until they are founded anew.
+        let former = StoreLayout(path + ".restoring-from")
+        defer { try? fileSystem.removeTree(former.path) }
         do {
             try inFiles { () throws(FileSystemError) in
-                try fileSystem.removeTree(staging.path)
-                try fileSystem.makeDirectories(staging.vaultsPath)
+                for layout in [staging, former] {
+                    try fileSystem.removeTree(layout.path)
+                    try fileSystem.makeDirectories(layout.vaultsPath)
+                }
             }
-            try extract(to: staging) { done, all in progress(all / 2 + done / 2, all) }
+            try extract(to: former) { done, all in progress(all / 2 + done / 2, all) }
             let keyring = try inKeys(
                 Keyring.create(
                     restoring: keys, passphrase: passphrase, parameters: parameters, deviceName: deviceName,
                     environment: environment.keyring(at: staging.keyringPath)))
-            try adopt(Store(layout: staging, keyring: keyring, environment: environment))
+            let store = Store(layout: staging, keyring: keyring, environment: environment)
+            for record in keys.vaults { try found(record, in: store, from: former) }
             try inFiles { () throws(FileSystemError) in
                 try? fileSystem.remove(staging.keyringPath + ".lock")
                 try fileSystem.synchronizeNames(below: staging.path)
@@ -106,21 +115,49 @@ package final class OpenBackup {
         guard isEmpty else { throw CoreError(.storeExists, at: path) }
     }
 
-    /// Opens each vault once with the new keys, which shows that it opens, and lets it remember the generation
-    /// of the new keyring, which counts from 1.
-    private func adopt(_ store: Store) throws {
-        for record in keys.vaults {
-            let vaultKeys = try inKeys(store.keyring.vaultKeys(for: record.vaultID))
-            let author = try store.author(for: record.vaultID)
-            try inStorage { () throws(StorageError) in
-                let repository = try VaultRepository.open(
-                    directory: store.layout.vaultPath(record.vaultID), keys: vaultKeys, author: author,
-                    mode: .readWrite(lockTimeoutMilliseconds: 0), environment: environment.storage)
-                _ = try repository.present.rootName()
-                try repository.recordKeyringGeneration(store.keyring.generation)
-                repository.close()
-            }
+    /// Founds a vault anew, with the history of the one that was backed up: nobody has a key of that one's device any more.
+    private func found(_ record: VaultRecord, in store: Store, from former: StoreLayout) throws {
+        let source = try openFormer(record, former)
+        defer { source.close() }
+        let id = try store.addVault(named: record.name)
+        let target = try store.open(inKeys(store.keyring.vault(id)), isWritable: true)
+        defer { target.close() }
+        var copy = try HistoryCopy(from: source, to: target)
+        try copy.run()
+    }
+
+    /// A vault as it lies in the backup, to read.
+    private func openFormer(_ record: VaultRecord, _ former: StoreLayout) throws -> Vault {
+        let directory = former.vaultPath(record.vaultID)
+        let vaultKeys = try inKeys(keys.vaultKeys(for: record.vaultID))
+        let file = ChainsFile(
+            path: PathText.join(directory, ChainsFile.name), key: keys.headRecordKey, fileSystem: environment.fileSystem,
+            random: environment.random)
+        guard var chains = file.read(record.vaultID), let head = ChainPosition(keys.ownChain.head) else {
+            throw CoreError(.backupDamaged, at: ChainsFile.name)
         }
+        do throws(FollowFailure) {
+            try chains.finish(keys: RestoredMemberKeys(keys: keys, vault: record.vaultID))
+        } catch {
+            throw CoreError(.backupDamaged, at: ChainsFile.name, cause: error)
+        }
+        let author = LogAuthor(
+            accountID: keys.ownChain.accountID, deviceID: .generate(from: environment.random), deviceHead: head,
+            signingKey: nil)
+        let repository = try inStorage(
+            LogRepository.open(
+                directory: directory, keys: vaultKeys, author: author, chains: chains.vaultChains, mode: .readOnly,
+                environment: environment.storage, isText: ItemTexts.isText))
+        return Vault(
+            name: record.name, repository: repository, clock: environment.clock, random: environment.random,
+            attachments: AttachmentStore(directory: directory, keys: vaultKeys, environment: environment.storage))
+    }
+
+    private struct RestoredMemberKeys: MemberKeys {
+        let keys: RestoredKeys
+        let vault: VaultID
+
+        func vaultKey(ofEpoch epoch: UInt32) -> VaultKey? { keys.vaultKey(of: vault, epoch: epoch) }
     }
 
     private func extract(to staging: StoreLayout, _ progress: (Int, Int) -> Void) throws {

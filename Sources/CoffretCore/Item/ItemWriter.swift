@@ -3,7 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretCrypto
-package import CoffretStorage
+package import CoffretLogs
+internal import CoffretStorage
 
 /// Works out the facts that turn one state of an item into another.
 package enum ItemWriter {
@@ -21,15 +22,15 @@ package enum ItemWriter {
         let settled = Set(base.conflicts.map(\.attribute)).subtracting(new.conflicts.map(\.attribute))
         if old == nil { writer.put(ItemAttribute.created, FactValue.encode(new.created)) }
         writer.register(
-            ItemAttribute.title, nonEmpty(base.givenTitle), nonEmpty(new.givenTitle), settled, FactValue.encode)
+            ItemAttribute.title, nonEmpty(base.givenTitle), nonEmpty(new.givenTitle), settled, FactValue.encode(_:))
         writer.register(
             ItemAttribute.text, nonEmpty(base.text), nonEmpty(new.text), settled, FactValue.encode(itemText:))
-        writer.register(ItemAttribute.path, base.path, new.path, settled, FactValue.encode)
+        writer.register(ItemAttribute.path, base.path, new.path, settled, FactValue.encode(_:))
         for flag in Flag.allCases {
             writer.register(
-                ItemAttribute.flag(flag), base.flagTimes[flag], new.flagTimes[flag], settled, FactValue.encode)
+                ItemAttribute.flag(flag), base.flagTimes[flag], new.flagTimes[flag], settled, FactValue.encode(_:))
         }
-        writer.register(ItemAttribute.hidden, base.hidden, new.hidden, settled, FactValue.encode)
+        writer.register(ItemAttribute.hidden, base.hidden, new.hidden, settled, FactValue.encode(_:))
         writer.tags(from: base.givenTags, to: new.givenTags)
         writer.fields(from: base.fields, to: new.fields, settled, kind: new.kind)
         // The time alone is no reason to write.

@@ -4,6 +4,7 @@
 package import CoffretBase
 internal import CoffretCrypto
 internal import CoffretInterop
+internal import CoffretLogs
 package import CoffretStorage
 
 /// An application whose constants the chain of scheme 1 has.

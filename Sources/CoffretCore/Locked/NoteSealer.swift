@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCrypto
+internal import CoffretLogs
 internal import CoffretStorage
 
 /// Seals notes under one record.

@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretCrypto
+internal import CoffretLogs
 internal import CoffretStorage
 
 extension VaultBatch {

@@ -4,6 +4,7 @@
 package import CoffretBase
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretLogs
 internal import CoffretSearch
 package import CoffretStorage
 

@@ -3,7 +3,8 @@
 
 package import CoffretBase
 internal import CoffretCrypto
-package import CoffretStorage
+package import CoffretLogs
+internal import CoffretStorage
 
 /// A password record as people see it.
 package struct PasswordRecordSummary: Equatable, Sendable {

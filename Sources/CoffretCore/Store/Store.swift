@@ -5,7 +5,7 @@ package import CoffretBase
 package import CoffretCrypto
 internal import CoffretHistory
 package import CoffretKeys
-package import CoffretLogs
+internal import CoffretLogs
 internal import CoffretSearch
 internal import CoffretStorage
 
@@ -178,6 +178,7 @@ package final class Store {
         if isWritable && recorded < keyring.generation {
             try inStorage(repository.recordKeyringGeneration(keyring.generation))
         }
+        if isWritable { repository.statements = try statements(for: record) }
         let vault = makeVault(record, repository: repository, keys: keys)
         vault.isOlderCopy = isOlder
         return vault
@@ -206,6 +207,11 @@ package final class Store {
                 random: random)
         }
         vault.hiddenGate = hiddenGate
+        if record.kind == .local {
+            vault.writeCheckpoint = { [self] purges, frontier in
+                try writeCheckpoint(in: record.vaultID, repository, purges: purges, upTo: frontier)
+            }
+        }
         if let attempts = environment.attempts {
             let storeID = keyring.storeID
             vault.noteAttempts = { attempts.ledger(ofStore: storeID, noteRecord: $0) }

@@ -3,7 +3,7 @@
 
 internal import CoffretBase
 package import CoffretCrypto
-package import CoffretHistory
+internal import CoffretHistory
 internal import CoffretKeys
 package import CoffretLogs
 internal import CoffretStorage
@@ -83,7 +83,8 @@ extension Store {
 
     /// Keeps chains, durably.
     package func keep(_ chains: FollowedChains) throws {
-        try inFiles(chainsFile(chains.vaultID).write(chains))
+        let file = try chainsFile(chains.vaultID)
+        try inFiles(file.write(chains))
     }
 
     /// The own account's chain and what recoveries replaced of it, by the keyring.

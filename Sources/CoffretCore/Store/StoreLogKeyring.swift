@@ -1,7 +1,7 @@
 // Keys of one vault's epochs, in the store's keyring. Invariant: a key is in the keyring, and with the other devices, before
 // the link that commits to it leaves this one.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCrypto
 package import CoffretHistory
 package import CoffretKeys

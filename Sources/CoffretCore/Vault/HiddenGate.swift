@@ -2,6 +2,7 @@
 // so that no command has to think of it, and no written item does.
 
 internal import CoffretBase
+internal import CoffretLogs
 internal import CoffretStorage
 internal import Synchronization
 

@@ -2,27 +2,32 @@
 // files as to who sends them.
 
 package import CoffretBase
+internal import CoffretLogs
 package import CoffretStorage
 
 /// A file that a fact names.
 package struct NamedFile: Equatable, Sendable {
     package let fileID: UniqueID
 
-    /// - Returns: nil for a fact that names no file.
+    /// Whether facts under a key name files.
+    package static func isNamed(by key: FactKey) -> Bool {
+        key.entity.kind == EntityKind.attachment
+            && [AttachmentAttribute.content, AttachmentAttribute.fileID].contains(key.attribute)
+    }
+
+    /// - Returns: nil for a key whose facts name no file.
     /// - Throws: `.factMalformedValue` for one that should, and cannot be read.
-    package init?(_ fact: Fact) throws(StorageError) {
-        guard fact.key.entity.kind == EntityKind.attachment, !fact.isRetraction,
-            [AttachmentAttribute.content, AttachmentAttribute.fileID].contains(fact.key.attribute)
-        else { return nil }
-        guard let value = fact.plainInlineValue, let bytes = try? FactValue.bytes(value) else {
-            throw StorageError(.factMalformedValue, place: fact.key.entity.description)
+    package init?(_ key: FactKey, _ value: [UInt8]) throws(StorageError) {
+        guard Self.isNamed(by: key) else { return nil }
+        guard let bytes = try? FactValue.bytes(value) else {
+            throw StorageError(.factMalformedValue, place: key.entity.description)
         }
-        if fact.key.attribute == AttachmentAttribute.content {
+        if key.attribute == AttachmentAttribute.content {
             fileID = try AttachmentReference.parse(bytes).fileID
         } else if let id = UniqueID(bytes: bytes) {
             fileID = id
         } else {
-            throw StorageError(.factMalformedValue, place: fact.key.entity.description)
+            throw StorageError(.factMalformedValue, place: key.entity.description)
         }
     }
 }
@@ -46,7 +51,9 @@ extension Vault {
         try view.reader.forEachEntity(withPrefix: [EntityKind.attachment]) { id, facts in
             var named: UniqueID?
             for fact in facts {
-                let file = try inStorage(NamedFile(fact)?.fileID)
+                guard NamedFile.isNamed(by: fact.key) else { continue }
+                let value = try view.reader.value(of: fact)
+                let file = try inStorage(NamedFile(fact.key, value)?.fileID)
                 if let file, files.contains(file) { named = file }
             }
             guard let named,

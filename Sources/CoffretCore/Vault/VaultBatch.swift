@@ -252,7 +252,8 @@ extension Vault {
     ) throws -> Result {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let reader = try present.reader
-        let builder = indexesBeside && try inStorage(repository.stateMark()).isEmpty ? indexer?.beginBuilding() : nil
+        let isFirst = try indexesBeside && presentMark().isEmpty
+        let builder = isFirst ? indexer?.beginBuilding() : nil
         // Does nothing once the batch is durable.
         defer { builder?.abandon() }
         let batch = VaultBatch(vault: self, reader: reader, indexBuilder: builder)

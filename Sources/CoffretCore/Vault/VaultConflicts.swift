@@ -2,6 +2,7 @@
 // supersedes the others; the history still has them.
 
 internal import CoffretBase
+internal import CoffretHistory
 internal import CoffretSearch
 package import CoffretLogs
 package import CoffretStorage

@@ -63,17 +63,13 @@ extension Vault {
     package func isIndexFarOff() throws -> Bool {
         guard let indexer else { return false }
         let isUnmade: Bool
-        do throws(SearchError) {
-            switch try indexer.index().state() {
-            case .rebuildNeeded: isUnmade = true
-            case .ready(let bytes):
-                // An index of the vault before its first entry says nothing about what came since.
-                isUnmade = try IndexedState(bytes: bytes)?.mark.isEmpty == true && !presentMark().isEmpty
-            }
-        } catch let error as SearchError {
-            // An index that cannot be used now is not waited for either.
-            _ = error
-            return false
+        // An index that cannot be used now is not waited for either.
+        guard let state = try? indexer.index().state() else { return false }
+        switch state {
+        case .rebuildNeeded: isUnmade = true
+        case .ready(let bytes):
+            // An index of the vault before its first entry says nothing about what came since.
+            isUnmade = try IndexedState(bytes: bytes)?.mark.isEmpty == true && !presentMark().isEmpty
         }
         guard isUnmade else { return false }
         return try present.reader.itemCount() > indexer.quickItemCountMax
@@ -238,6 +234,8 @@ extension Vault {
     }
 
     /// Items among entities, and the items of the attachments among them.
+    package func itemIDs(of entities: Set<EntityID>) throws -> Set<EntityID> { try items(of: entities) }
+
     private func items(of entities: Set<EntityID>) throws -> Set<EntityID> {
         let reader = try present.reader
         var items: Set<EntityID> = []

@@ -3,11 +3,18 @@
 
 package import CoffretBase
 internal import CoffretSearch
+internal import CoffretHistory
+package import CoffretLogs
 package import CoffretStorage
 
 /// The result of a compaction of a vault.
 package struct VaultCompaction: Sendable {
-    package let repository: CompactionReport
+    package let blobs: BlobCompaction
+    /// Entries that went, and those that stay.
+    package let removedCount: Int
+    package let keptCount: Int
+    /// The link below which history went; nil: none did.
+    package let link: Int?
     /// Files of attachments that nothing names any more.
     package let removedFileCount: Int
     package let removedFileByteCount: Int
@@ -15,7 +22,9 @@ package struct VaultCompaction: Sendable {
 
 /// The result of a check of a vault.
 package struct VaultCheck: Sendable {
-    package let repository: FsckReport
+    package let repository: LogFsckReport
+    /// Entries of before the state that this device was given have not arrived yet, and were not checked.
+    package let isHistoryPending: Bool
     /// Attachments of the current state, read and verified to their last byte.
     package let attachmentCount: Int
     /// Their faults: each names the item and the file.
@@ -31,54 +40,100 @@ package struct VaultCheck: Sendable {
 extension Vault {
     /// Rewrites what is live, forgets history from before a time if asked for, and removes files that nothing names.
     ///
-    /// - Parameter time: commits older than this go; the present never does. Nil keeps all history.
-    /// - Parameter commit: all commits that this one was made from go too.
+    /// A vault of this device alone gets a checkpoint of that time. In one of several devices history goes below the newest
+    /// checkpoint that is as old, if there is one; the link below which it went tells.
+    /// - Parameters:
+    ///   - time: entries older than this go; the present never does. Nil keeps all history.
+    ///   - unacknowledged: own entries that a server has not acknowledged: they stay.
     package func compact(
-        dropHistoryOlderThan time: Milliseconds? = nil, droppingParentsOf commit: BlobName? = nil
+        dropHistoryOlderThan time: Milliseconds? = nil, unacknowledged: Set<BlobName> = []
     ) throws -> VaultCompaction {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
-        let store = try contents()
-        var files: Set<UniqueID> = []
-        let report = try inStorage { () throws(StorageError) in
-            try repository.compact(
-                dropHistoryOlderThan: time, droppingParentsOf: commit, timeMilliseconds: clock.now,
-                visiting: .only(EntityKind.attachment)
-            ) {
-                (fact) throws(StorageError) in
-                // A reference that cannot be read might name any file: nothing is removed then.
-                if let file = try NamedFile(fact) { files.insert(file.fileID) }
+        let before = try inStorage(repository.entryCount())
+        var link: Int?
+        if let time, let below = try checkpoint(at: time) {
+            let dropped = try inStorage { () throws(StorageError) -> Bool in
+                guard let plan = try repository.droppingPlan(below: below, unacknowledged: unacknowledged) else {
+                    return false
+                }
+                return try repository.drop(plan, unacknowledged: unacknowledged) == nil
             }
+            if dropped { link = below }
         }
-        let removed = try inStorage(store.removeAll(except: files))
+        return try compacted(from: before, link: link)
+    }
+
+    /// The checkpoint below which history from before a time may go; nil: there is none, or nothing is older.
+    private func checkpoint(at time: Milliseconds) throws -> Int? {
+        let frontier = try inStorage(repository.frontier(at: time))
+        if let writeCheckpoint {
+            guard try inStorage(repository.hasEntries(below: frontier)) else { return nil }
+            return try writeCheckpoint([], frontier)
+        }
+        let now = clock.now
+        let age = now - min(time, now)
+        return try inStorage(
+            repository.step { (machine) throws(StorageError) in
+                machine.checkpoint(olderThan: age, isSetting: false, now: now)
+            })
+    }
+
+    func compacted(from before: Int, link: Int?) throws -> VaultCompaction {
+        let store = try contents()
+        let blobs = try inStorage(repository.compact())
+        let kept = try inStorage(repository.entryCount())
+        let named = try namedFiles(withPast: true)
+        let removed = try inStorage(store.removeAll(except: named))
         // The words of removed texts lie, sealed, in old segments of the index until it is rewritten. The vault is
         // compacted already: an index that cannot be used now is made anew when it is next needed.
         try? forgetWords()
         return VaultCompaction(
-            repository: report, removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
+            blobs: blobs, removedCount: max(0, before - kept), keptCount: kept, link: link,
+            removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
     }
 
-    /// Removes what compactions of other devices removed, as their signed commits say.
+    /// The files that facts of this state name, or also those that anything names that is kept.
     ///
-    /// - Returns: nil if all of that is gone here already.
-    package func followRemovals() throws -> VaultCompaction? {
-        let recorded = try inStorage(repository.recordedRemovals())
-        return recorded.isEmpty ? nil : try compact()
+    /// - Throws: `CoreError.storage` where a reference cannot be read: it might name any file.
+    package func namedFiles(withPast: Bool = false) throws -> Set<UniqueID> {
+        var files: Set<UniqueID> = []
+        try inStorage { () throws(StorageError) in
+            let present = try repository.present()
+            try present.forEachFact(withPrefix: [EntityKind.attachment]) { (fact) throws(StorageError) in
+                if NamedFile.isNamed(by: fact.key), let file = try NamedFile(fact.key, present.value(of: fact)) {
+                    files.insert(file.fileID)
+                }
+            }
+            guard withPast else { return }
+            try repository.forEachKeptValue(withPrefix: [EntityKind.attachment], where: NamedFile.isNamed) {
+                (key, value) throws(StorageError) in
+                if let file = try NamedFile(key, value) { files.insert(file.fileID) }
+            }
+        }
+        return files
     }
 
-    /// Checks all of the vault: files, commits, signatures, trees and values, and every attachment of the current state.
+    /// A name of the state, the same wherever the same facts stand; nil before anything was written.
+    package var stateVersion: String? {
+        get throws {
+            let mark = try presentMark()
+            return mark.isEmpty ? nil : mark.digest.description
+        }
+    }
+
+    /// Checks all of the vault: files, entries, signatures, trees and values, and every attachment of the current state.
     ///
-    /// - Parameter signers: the devices whose signatures count; nil for the own device alone.
     /// - Parameter progress: an error that it throws ends the check, and is thrown.
     /// - Throws: `CoreError` if the vault cannot be read at all.
     /// - Complexity: reads everything.
     package func check(
-        signers: (any CommitSignerDirectory)? = nil, progress: (FsckProgress) throws -> Void = { _ in }
+        progress: (FsckProgress) throws -> Void = { _ in }
     ) throws -> VaultCheck {
-        let report = try repository.fsck(signers: signers, progress: progress)
+        let report = try repository.fsck(progress: progress)
         var check = AttachmentCheck()
         if let attachmentStore, report.isClean {
             // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
-            check.isSynced = try inStorage(!repository.syncNote().isEmpty)
+            check.isSynced = !repository.syncMemory.isEmpty
             var items: [Item] = []
             try whole.forEachItem { item in
                 guard !item.attachments.isEmpty || item.lock?.files.isEmpty == false else { return }
@@ -93,7 +148,7 @@ extension Vault {
             }
         }
         return VaultCheck(
-            repository: report, attachmentCount: check.count, attachmentProblems: check.problems,
+            repository: report, isHistoryPending: try isHistoryPending, attachmentCount: check.count, attachmentProblems: check.problems,
             absentCount: check.absentCount, index: report.isClean ? try checkIndex() : nil)
     }
 

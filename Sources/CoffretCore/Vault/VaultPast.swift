@@ -1,7 +1,7 @@
 // Entries as points in time. Invariant: the order of entries decides what was before what; times only help people to point.
 
 package import CoffretBase
-package import CoffretHistory
+internal import CoffretHistory
 internal import CoffretLogs
 package import CoffretStorage
 

@@ -165,17 +165,19 @@ extension HistoryMachine {
     ///   - writesRoot: as `mayWriteRoot` said.
     ///   - covers: the link is for a better root (C9): it accepts what `passedOver` accepts, too. Where that is not here, the
     ///     plan has no root, and no link is written.
+    ///   - frontier: what is accepted, of what is applied; nil: all.
     ///   - room: the instances that key 2 has room for.
     package func plan(
         for preview: VerifiedMemberLink, purges: [EntityID] = [], writesRoot: Bool, covers: Bool = false,
-        room: Int = Checkpoint.changedInstanceCountMax
+        upTo frontier: Frontier? = nil, room: Int = Checkpoint.changedInstanceCountMax
     ) throws(Store.Failure) -> CheckpointPlan {
-        try plan(for: preview, purges: purges, writesRoot: writesRoot, covers: covers, room: room, order: <)
+        try plan(
+            for: preview, purges: purges, writesRoot: writesRoot, covers: covers, upTo: frontier, room: room, order: <)
     }
 
     func plan(
-        for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, covers: Bool, room: Int,
-        order: (InstanceID, InstanceID) -> Bool
+        for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, covers: Bool,
+        upTo older: Frontier? = nil, room: Int, order: (InstanceID, InstanceID) -> Bool
     ) throws(Store.Failure) -> CheckpointPlan {
         var planned = self
         let ends = try planned.due().ends
@@ -188,12 +190,12 @@ extension HistoryMachine {
         var chain = members.chain
         chain.append(draft)
         try planned.takeOwn(accounts: members.accounts, chain: chain, isRoot: false)
-        let whole = covers ? passedOver.map(planned.covering) : nil
+        let whole = covers ? passedOver.map(planned.covering) : older
         let accepted = try planned.fitting(whole ?? planned.frontier, room: room, order: order)
         let start = try planned.start(for: accepted)
         let entities = Set(purges)
         var tips: [InstanceID: BlobName] = [:]
-        for (instance, mark) in frontier.marks where !entities.isEmpty {
+        for (instance, mark) in accepted.marks where !entities.isEmpty {
             guard let entry = try store.entry(named: mark.name)?.entry,
                 try changes(of: entry).contains(where: { entities.contains($0.key.entity) })
             else { continue }

@@ -45,6 +45,9 @@ package struct RestoredKeys: Sendable {
     package var ownChain: VerifiedDeviceChain { body.deviceChain }
     package var formerChains: [VerifiedDeviceChain] { body.formerChains }
 
+    /// Opens what the store that was backed up kept for itself alone, such as the chains of its vaults.
+    package var headRecordKey: HeadsKey { KDF.derive(from: body.markerKey, .headsLocalKey, storeID.bytes) }
+
     /// A vault's key; nil for an epoch that the backup has none of.
     package func vaultKey(of id: VaultID, epoch: UInt32) -> VaultKey? {
         body.vaults.first { $0.vaultID == id }?.vaultKeys[epoch]

@@ -1,13 +1,11 @@
 // Own links: closings, epochs, ends of forked logs, checkpoints. The one thing to keep true: a link goes through the same
-// checks as one of somebody else before it is signed, and what it needs is at the server before it.
+// checks as one of somebody else before it is signed.
 
 package import CoffretBase
-package import CoffretCrypto
+internal import CoffretCrypto
 package import CoffretHistory
-package import CoffretLogs
 package import CoffretStorage
 package import CoffretTrust
-package import CoffretWire
 
 /// A signed link that no server has taken yet.
 package struct LinkDraft: Sendable {
@@ -19,11 +17,6 @@ package struct LinkDraft: Sendable {
     package let closes: Bool
     /// Bare forms of tips that name what is deleted for good (P2); they are at the server before the link.
     package let bareForms: [BlobName]
-
-    package func item(in vaultID: VaultID, on head: [UInt8]?) -> LinkPost.Item {
-        LinkPost.Item(
-            kind: ChainKind.member.rawValue, chainID: vaultID.bytes, link: link.encoded, expectedHead: head)
-    }
 }
 
 /// Writes the next link of one vault.
@@ -33,11 +26,12 @@ package struct LinkWriter {
     private let accounts: [ChainID: FollowedAccount]
     private let keys: any LogKeyring
 
-    package init(repository: LogRepository, follower: MemberFollower, keys: any LogKeyring) throws(SyncError) {
-        guard let members = follower.members else { throw SyncError(.chainsRefused) }
+    /// - Returns: nil before the vault's foundation is here.
+    package init?(repository: LogRepository, chains: FollowedChains, keys: any LogKeyring) {
+        guard let members = chains.members else { return nil }
         self.repository = repository
         self.members = members
-        accounts = follower.accounts
+        accounts = chains.accounts
         self.keys = keys
     }
 
@@ -72,10 +66,13 @@ package struct LinkWriter {
     ///
     /// - Parameters:
     ///   - purges: entities that the link deletes for good (P2).
-    ///   - cursor: of the zone, behind all that this device has received.
+    ///   - frontier: what the link accepts of what is applied here; nil: all of it.
+    ///   - isAlone: nobody else has the vault: a person may have checkpoints as often as he likes.
+    ///   - cursor: of the zone, behind all that this device has received; nil for a vault without a server.
     /// - Returns: nil where the link would need a root and this device cannot write one.
     package func draft(
-        _ due: Due, purges: [EntityID] = [], hasUnreadable: Bool, cursor: [UInt8], now: Milliseconds
+        _ due: Due, purges: [EntityID] = [], upTo frontier: Frontier? = nil, isAlone: Bool = false,
+        hasUnreadable: Bool, cursor: [UInt8]?, now: Milliseconds
     ) throws -> Result<LinkDraft, LinkObstacle>? {
         let newest = members.state.states[members.state.count - 1]
         let (opensEpoch, links) = (due.opensEpoch, due.links)
@@ -83,7 +80,7 @@ package struct LinkWriter {
         let obstacle = try repository.step { (machine) throws(StorageError) in
             try machine.obstacle(to: purpose, hasUnreadable: hasUnreadable, now: now)
         }
-        if let obstacle { return .failure(obstacle) }
+        if let obstacle, !(isAlone && obstacle == .tooSoon) { return .failure(obstacle) }
         // A tree under the key of before would show the ones who leave what was written since.
         let writesRoot = !opensEpoch
         if writesRoot { try writeMergedTexts(now: now) }
@@ -91,7 +88,8 @@ package struct LinkWriter {
         let operation = try operation(stating: links.closings, made: made)
         let preview = try members.preview(
             operation, signedBy: repository.author.deviceID, accounts: accounts.mapValues(\.devices))
-        let plan = try repository.plan(for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot)
+        let plan = try repository.plan(
+            for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot, upTo: frontier)
         guard plan.root != nil || !purpose.refutes && purges.isEmpty else { return nil }
         let bareTips = try repository.keepBareForms(of: plan.purgedTips)
         let base = plan.base.map { members.state.states[Int($0)].accepted } ?? Frontier()
@@ -145,7 +143,7 @@ package struct LinkWriter {
     }
 
     private func sign(
-        _ operation: MemberOperation, _ checkpoint: Checkpoint, made: MadeKey?, cursor: [UInt8], now: Milliseconds
+        _ operation: MemberOperation, _ checkpoint: Checkpoint, made: MadeKey?, cursor: [UInt8]?, now: Milliseconds
     ) -> UnverifiedLink? {
         let (number, vaultID) = (UInt64(members.state.count), members.vaultID)
         let sealed: [UInt8]
