@@ -116,10 +116,8 @@ struct DeviceKeyTests {
         }
     }
 
-    @Test(
-        "R7, R14: a welcome tells of presents where there are any; one without is read as before; malformed ones are refused"
-    )
-    func welcomesWithPresents() throws {
+    @Test("R7, R14: a welcome has words of vaults; malformed ones and those of other versions are refused")
+    func welcomesWithWords() throws {
         let owner = try owner()
         let device = NewDevice.generate(from: fixture.generator)
         try add(device, to: owner)
@@ -128,45 +126,72 @@ struct DeviceKeyTests {
             try AccountWelcome.open(
                 bytes, for: device, accountID: account, head: head, random: fixture.generator)
         }
-        let ids = (0..<3).map { _ in fixture.generator.bytes(count: 32) }.sorted { $0.lexicographicallyPrecedes($1) }
+        let ids = (0..<2).map { _ in fixture.generator.bytes(count: 32) }.sorted { $0.lexicographicallyPrecedes($1) }
         let vaults = try ids.map { try #require(VaultID($0)) }
-        let zoneHeads = [vaults[0]: fixture.generator.bytes(count: 32), vaults[1]: fixture.generator.bytes(count: 32)]
         // The shortest and the longest that may be told.
-        let presents = [vaults[2]: [UInt8](repeating: 3, count: 16 << 10), vaults[1]: [7]]
-
-        let plain = try owner.makeWelcome(for: device.deviceID, zoneHeads: zoneHeads)
-        // What version 2 has: no number with a head, and no presents.
-        let before = try open([0x85, 2] + plain.dropFirst(2).dropLast())
-        #expect(before.zoneHeads == zoneHeads && before.presents.isEmpty)
-
-        let welcome = try owner.makeWelcome(for: device.deviceID, zoneHeads: zoneHeads, presents: presents)
-        #expect(welcome.starts(with: [0x86, 3]))
-        let tail = map([(ids[1], [7]), (ids[2], presents[vaults[2]]!)])
+        let words = [vaults[1]: [UInt8](repeating: 3, count: 64 << 10), vaults[0]: [7]]
+        let welcome = try owner.makeWelcome(for: device.deviceID, words: words)
+        #expect(welcome.starts(with: [0x85, 4]))
+        let tail = map([(ids[0], [7]), (ids[1], words[vaults[1]]!)])
         #expect(welcome.suffix(tail.count) == tail[...], "Spec/keys.md section 7")
         let joined = try open(welcome)
-        #expect(joined.zoneHeads == zoneHeads && joined.presents == presents)
+        #expect(joined.words == words)
         #expect(joined.vaultNames == ["Shared by all"])
 
-        /// The same box under another version and count, with something after the heads.
-        let boxes = try owner.makeWelcome(for: device.deviceID, zoneHeads: zoneHeads).dropFirst(2).dropLast()
+        /// The same box under another version and count, with something in the place of the words.
+        let boxes = try owner.makeWelcome(for: device.deviceID).dropFirst(2).dropLast()
         func altered(_ count: UInt8, _ version: UInt8, _ tail: [UInt8]) -> [UInt8] { [count, version] + boxes + tail }
-        #expect(try open(altered(0x86, 3, tail)).presents == presents, "the means of the following")
+        #expect(try open(altered(0x85, 4, tail)).words == words, "the means of the following")
         let refused: [(String, [UInt8])] = [
-            ("version 2 with presents", altered(0x86, 2, tail)), ("version 3 without", altered(0x85, 3, [])),
-            ("version 3 that ends early", altered(0x86, 3, [])), ("a version of later", altered(0x86, 4, tail)),
-            ("a version of before", altered(0x85, 1, [])), ("a member more", altered(0x87, 3, tail + [0])),
-            ("bytes behind it", altered(0x86, 3, tail + [0])),
-            ("nothing told of a vault", altered(0x86, 3, map([(ids[0], [])]))),
-            ("too much told", altered(0x86, 3, map([(ids[0], [UInt8](repeating: 0, count: (16 << 10) + 1))]))),
-            ("a short id", altered(0x86, 3, map([([1, 2], [7])]))),
-            ("ids that descend", altered(0x86, 3, map([(ids[1], [7]), (ids[0], [7])]))),
-            ("a vault twice", altered(0x86, 3, map([(ids[1], [7]), (ids[1], [7])]))),
-            ("a list", altered(0x86, 3, [0x80])), ("text for bytes", altered(0x86, 3, [0xA1, 0x61, 0x61, 0x41, 7])),
+            ("one that ends early", altered(0x85, 4, [])), ("a version of later", altered(0x85, 5, tail)),
+            ("a version of before", altered(0x85, 2, tail)), ("a member more", altered(0x86, 4, tail + [0xA0])),
+            ("bytes behind it", altered(0x85, 4, tail + [0])),
+            ("nothing told of a vault", altered(0x85, 4, map([(ids[0], [])]))),
+            ("too much told", altered(0x85, 4, map([(ids[0], [UInt8](repeating: 0, count: (64 << 10) + 1))]))),
+            ("a short id", altered(0x85, 4, map([([1, 2], [7])]))),
+            ("ids that descend", altered(0x85, 4, map([(ids[1], [7]), (ids[0], [7])]))),
+            ("a vault twice", altered(0x85, 4, map([(ids[1], [7]), (ids[1], [7])]))),
+            ("a list", altered(0x85, 4, [0x80])), ("text for bytes", altered(0x85, 4, [0xA1, 0x61, 0x61, 0x41, 7])),
         ]
         for (what, bytes) in refused { #expect(code { _ = try open(bytes) } == .boxInvalid, "\(what)") }
         for count in stride(from: welcome.count - tail.count, to: welcome.count, by: 61) {
             #expect(code { _ = try open(Array(welcome.prefix(count))) } == .boxInvalid, "cut after \(count) bytes")
         }
+    }
+
+    @Test("a key that came or was made lies aside until the chain commits to it, and goes where the chain has another")
+    func keysAside() throws {
+        let owner = try owner()
+        let device = NewDevice.generate(from: fixture.generator)
+        try add(device, to: owner)
+        let (joined, other) = try join(device, owner)
+        let id = try owner.vaults()[0].vaultID
+        let (wrong, right) = (try owner.makeKey(ofEpoch: 2, in: id), try owner.makeKey(ofEpoch: 2, in: id))
+        func isRight(_ key: VaultKey, _ epoch: UInt32) -> Bool {
+            EpochKeys.deriveCommitment(to: key, scope: id.bytes, epoch: epoch)
+                == EpochKeys.deriveCommitment(to: right, scope: id.bytes, epoch: 2)
+        }
+        #expect(!isRight(wrong, 2))
+        #expect(try owner.vaultKeys(for: id).currentEpoch == 1, "none of them opens anything")
+        #expect(try joined.accept(#require(owner.makeDeviceBoxes().first)).renewed == [id])
+        #expect(try joined.accept(#require(owner.makeDeviceBoxes().first)).renewed.isEmpty, "the same once more")
+        // In both keyrings as they lie on the disk, the chain decides.
+        for keyring in [try fixture.open(), try other.open("two")] {
+            #expect(try keyring.vault(id).offered.count == 2)
+            #expect(try !keyring.settleKeys(of: id, newest: 1, commits: isRight), "the chain has no such epoch yet")
+            #expect(try keyring.vault(id).offered.count == 2)
+            #expect(try keyring.settleKeys(of: id, newest: 2, commits: isRight))
+            #expect(try keyring.vaultKeys(for: id).currentEpoch == 2 && keyring.vault(id).offered.isEmpty)
+            #expect(isRight(try #require(keyring.vaultKey(of: id, epoch: 2)), 2))
+        }
+        // Of epochs that no chain has, four are kept, for thirty days.
+        let keyring = try fixture.open()
+        for epoch: UInt32 in 4...9 { _ = try keyring.makeKey(ofEpoch: epoch, in: id) }
+        _ = try keyring.settleKeys(of: id, newest: 3) { _, _ in false }
+        #expect(try keyring.vault(id).offered.map(\.epoch) == [6, 7, 8, 9])
+        fixture.clock.now += 31 * 86_400_000
+        _ = try keyring.settleKeys(of: id, newest: 3) { _, _ in false }
+        #expect(try keyring.vault(id).offered.isEmpty)
     }
 
     @Test("R14, R20, R21: boxes open for their device only, from a trusted device only, unaltered")
@@ -180,14 +205,13 @@ struct DeviceKeyTests {
         #expect(try joined.accept(before).added.isEmpty, "nothing is new")
         // A vault made later, and a new epoch.
         let late = try owner.addVault(named: "Later", kind: .synced)
-        let renewed = try owner.renewSyncedVaultKeys(after: 1)
-        #expect(try owner.renewSyncedVaultKeys(after: 1).isEmpty, "once for each revocation")
-        #expect(renewed.count == 2)
+        let first = try owner.vaults()[0].vaultID
+        for id in [first, late] { _ = try owner.makeKey(ofEpoch: 2, in: id) }
         let box = try #require(owner.makeDeviceBoxes().first)
         let accepted = try joined.accept(box)
         #expect(accepted.added == [late])
         #expect(accepted.renewed.count == 1)
-        for id in renewed { #expect(try joined.vaultKeys(for: id).currentEpoch == 2) }
+        for id in [first, late] { #expect(try joined.vault(id).offered.map(\.epoch) == [2]) }
         // Any bit of it.
         let bytes = box.encoded
         for _ in 0..<300 {
@@ -262,7 +286,7 @@ struct DeviceKeyTests {
         let vault = try owner.vaults()[0].vaultID
         let (box, welcome) = (
             try owner.makeDeviceBoxes()[0],
-            try owner.makeWelcome(for: device.deviceID, presents: [vault: fixture.generator.bytes(count: 90)])
+            try owner.makeWelcome(for: device.deviceID, words: [vault: fixture.generator.bytes(count: 90)])
         )
         let (account, head) = (try owner.accountID(), try owner.deviceChain().head)
         fuzz([box.encoded], rounds: 500) { bytes in

@@ -210,7 +210,9 @@ struct KeyringLimitTests {
                     case 1: _ = try keyring.addVault(named: UnlockedKeyring.freeName(name, among: vaults))
                     case 2: _ = try keyring.addRecoveryKey(named: name)
                     case 3: if let vault = vaults.last { try keyring.renameVault(vault.vaultID, to: name) }
-                    case 4: _ = try keyring.renewSyncedVaultKeys(after: UInt64(round))
+                    case 4:
+                        guard let vault = vaults.last else { break }
+                        _ = try keyring.makeKey(ofEpoch: UInt32(round) + 2, in: vault.vaultID)
                     case 5:
                         let link = try keyring.signRename(of: keyring.deviceID(), to: name)
                         try keyring.adopt(keyring.deviceChain().following([link]))
@@ -245,7 +247,7 @@ struct KeyringLimitTests {
         }
         try fill(1_024)
         try refuses(.keyringUnwritable) { try fill(1_025) }
-        try refuses(.keyringUnwritable) { _ = try keyring.renewSyncedVaultKeys(after: 5_000) }
+        for epoch: UInt32 in 2_000..<2_004 { _ = try keyring.makeKey(ofEpoch: epoch, in: id) }
         // More than a process has room for, if each epoch's keys were derived at once.
         let held = try (0..<4).map { _ in try fixture.open().vaultKeys(for: id) }
         for keys in held {

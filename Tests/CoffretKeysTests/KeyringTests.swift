@@ -289,9 +289,14 @@ struct KeyringTests {
         _ = try fixture.create()
         var bytes = fixture.file
         // Array header, text header, the magic, then the version.
-        bytes[2 + KeyringFile.magic.utf8.count] = 1
+        let version = 2 + KeyringFile.magic.utf8.count
+        #expect(UInt64(bytes[version]) == KeyringFile.version)
+        bytes[version] += 1
         try fixture.put(bytes)
         #expect(code { _ = try fixture.open() } == .keyringUnsupported)
+        bytes[version] -= 2
+        try fixture.put(bytes)
+        #expect(code { _ = try fixture.open() } == .keyringOutdated, "a store of before is carried over by its program")
     }
 
     @Test("R14 fuzz: altered keyrings never crash the reader")
