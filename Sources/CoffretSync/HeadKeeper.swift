@@ -172,8 +172,10 @@ struct HeadKeeper {
     /// The entry of the greatest rank among those that a frontier names and that are here; else any that it names.
     private func newest(of frontier: Frontier) throws(StorageError) -> BlobName? {
         let names = frontier.sorted.map(\.mark.name)
-        let entries = try repository.ask { (machine) throws(StorageError) in
-            try names.compactMap { (name) throws(StorageError) in try machine.store.entry(named: name)?.entry }
+        let entries = try repository.ask { (machine) throws(StorageError) -> [VerifiedEntry] in
+            var entries: [VerifiedEntry] = []
+            for name in names { if let entry = try machine.store.entry(named: name)?.entry { entries.append(entry) } }
+            return entries
         }
         return entries.count == names.count ? entries.max { $0.rank < $1.rank }?.name : names.first { name in
             !entries.contains { $0.name == name }

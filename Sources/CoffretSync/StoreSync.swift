@@ -1,7 +1,7 @@
 // What a store does with its zones beside syncing: files that are asked for, zones that are gone, what is not sent yet. The one
 // thing to keep true: nothing here takes anything from a server.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHistory

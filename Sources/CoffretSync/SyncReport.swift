@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretHistory
+package import CoffretStorage
 
 /// The wishes with which a vault is synced.
 package struct SyncOptions: Sendable {

@@ -3,12 +3,12 @@
 
 package import CoffretBase
 package import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 internal import CoffretHistory
 package import CoffretKeys
 internal import CoffretLogs
 internal import CoffretStorage
-internal import CoffretTrust
+package import CoffretTrust
 internal import CoffretWire
 internal import Glibc
 
@@ -90,7 +90,7 @@ package final class VaultSyncer {
         for attempt in 1...Self.openingCountMax {
             let writer = try store.openVault(record.vaultID.hex, isWritable: true)
             defer { writer.close() }
-            let run = ZoneRun(self, writer, transport, options, progress, fileProgress)
+            let run = try ZoneRun(self, writer, transport, options, progress, fileProgress)
             if attempt == 1 { try run.begin() }
             let logs = try run.sync(&report)
             guard !logs.changedKeys else { continue }

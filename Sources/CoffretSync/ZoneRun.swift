@@ -113,10 +113,11 @@ final class ZoneRun {
         var wanted: [UniqueID] = []
         for entry in entries {
             for change in try repository.changes(of: entry) where change.key.entity.kind == EntityKind.attachment {
-                guard let value = try change.content.map({ (content) throws(StorageError) in
-                    try repository.value(of: content, under: change.key)
-                }), let file = try NamedFile(change.key, value), !wanted.contains(file.fileID)
-                else { continue }
+                guard change.content != .retraction else { continue }
+                let value = try repository.value(of: change.content, under: change.key)
+                guard let file = try NamedFile(change.key, value), !wanted.contains(file.fileID) else {
+                    continue
+                }
                 wanted.append(file.fileID)
             }
         }
@@ -152,7 +153,8 @@ final class ZoneRun {
         let audit: LogAudit
         do {
             audit = try acknowledger.run(through: resting) { [syncer] in syncer.clock.now }
-        } catch let error as SyncError where error.code != .vaultFailed {
+        } catch {
+            guard error.code != .vaultFailed else { throw error }
             // Who hides the words of others may hide more.
             throw try noteAudit(hasFailed: true) ? SyncError(.auditFailed, cause: error) : error
         }
@@ -201,7 +203,7 @@ final class ZoneRun {
             case .collected(let count, let byteCount):
                 (tally.count, tally.byteCount) = (Int(clamping: count), Int(clamping: byteCount))
                 tally.isDue = false
-                try vault.compact()
+                _ = try vault.compact()
             }
         } catch {
             tally.problem = SyncError.translating(error)

@@ -189,7 +189,7 @@ struct DeviceKeyTests {
         for epoch: UInt32 in 4...9 { _ = try keyring.makeKey(ofEpoch: epoch, in: id) }
         _ = try keyring.settleKeys(of: id, newest: 3) { _, _ in false }
         #expect(try keyring.vault(id).offered.map(\.epoch) == [6, 7, 8, 9])
-        fixture.clock.now += 31 * 86_400_000
+        fixture.clock.advance(by: 31 * 86_400_000)
         _ = try keyring.settleKeys(of: id, newest: 3) { _, _ in false }
         #expect(try keyring.vault(id).offered.isEmpty)
     }

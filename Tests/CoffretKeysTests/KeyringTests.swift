@@ -13,6 +13,7 @@ struct KeyringFixture {
     let disk: SimulatedFileSystem
     let generator: SeededGenerator
     let environment: KeyringEnvironment
+    let clock = ManualClock()
 
     init(
         _ generator: SeededGenerator = .fromEnvironment(), disk: SimulatedFileSystem = SimulatedFileSystem(),
@@ -22,7 +23,7 @@ struct KeyringFixture {
         self.generator = generator
         environment = KeyringEnvironment(
             keyringPath: "/store/store.keyring", stateDirectory: stateDirectory, fileSystem: disk,
-            random: generator, clock: ManualClock())
+            random: generator, clock: clock)
     }
 
     static func passphrase(_ text: String) -> Passphrase {
