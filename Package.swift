@@ -119,8 +119,7 @@ let libraries: [Target] = [
         "CoffretAccount",
         [
             "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretTrust", "CoffretKeys", "CoffretHTTP",
-            "CoffretPairing",
-            "CoffretWire", "CoffretCore",
+            "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretWire", "CoffretCore",
         ]),
     // 6. Foreign files to and from items.
     library(

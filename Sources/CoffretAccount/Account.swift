@@ -6,6 +6,7 @@ package import CoffretCore
 package import CoffretCrypto
 package import CoffretHTTP
 package import CoffretKeys
+internal import CoffretLogs
 package import CoffretTrust
 internal import CoffretWire
 
