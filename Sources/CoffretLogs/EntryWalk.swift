@@ -230,6 +230,11 @@ extension LogRepository {
     /// The changes of an entry, ascending by key.
     package func changes(of entry: VerifiedEntry) throws(StorageError) -> [Change] { try files.changes(of: entry) }
 
+    /// Those whose keys begin with `prefix`.
+    package func changes(of entry: VerifiedEntry, withPrefix prefix: [UInt8]) throws(StorageError) -> [Change] {
+        try files.changes(of: entry, withPrefix: prefix)
+    }
+
     /// Calls `body` with each value that an entry, or a tree of a checkpoint, has under keys that begin with `prefix`.
     ///
     /// - Complexity: reads the entries that changed such entities.
@@ -285,5 +290,40 @@ extension LogRepository {
         try ask { (machine) in
             (machine.droppedBelow ?? machine.base).flatMap { machine.members.chain.links[$0].details?.time }
         }
+    }
+}
+
+extension LogRepository {
+    /// The fact that an entry wrote under a key, or that the tree below which history was dropped has of it.
+    package func fact(at dot: Dot, under key: FactKey) throws(StorageError) -> Fact? {
+        try ask { (machine) throws(StorageError) in
+            for stored in try machine.store.entries(at: dot) {
+                for change in try files.changes(of: stored.entry, withPrefix: key.bytes)
+                where change.key == key && change.content != .retraction {
+                    return Fact(key: key, content: change.content.inTree, dot: dot, height: stored.entry.height)
+                }
+            }
+            for link in [machine.droppedBelow, machine.base].compactMap(\.self) {
+                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
+                if let fact = try machine.store.facts(under: key, inTree: root)[dot] {
+                    return Fact(key: key, content: fact.content.inTree, dot: dot, height: fact.height)
+                }
+            }
+            return nil
+        }
+    }
+
+    /// The value of such a fact.
+    package func value(at dot: Dot, under key: FactKey) throws(StorageError) -> [UInt8]? {
+        let content = try ask { (machine) throws(StorageError) -> ChangeContent? in
+            for stored in try machine.store.entries(at: dot) {
+                for change in try files.changes(of: stored.entry, withPrefix: key.bytes)
+                where change.key == key && change.content != .retraction { return change.content }
+            }
+            return nil
+        }
+        if let content { return try value(of: content, under: key) }
+        guard let fact = try fact(at: dot, under: key) else { return nil }
+        return try value(of: fact.content.inEntry, under: key)
     }
 }

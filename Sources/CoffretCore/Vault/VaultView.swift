@@ -2,6 +2,7 @@
 // present; everything here works by reading facts.
 
 internal import CoffretBase
+internal import CoffretHistory
 internal import CoffretSearch
 package import CoffretLogs
 package import CoffretStorage
@@ -14,6 +15,14 @@ package struct VaultView {
 
     /// The state of facts behind the view.
     package var snapshot: LogSnapshot { reader.snapshot }
+
+    /// What several concurrent texts show in this state; nil: nothing that can be read.
+    package func shownText(under key: FactKey, of facts: [Fact]) throws(StorageError) -> [UInt8]? {
+        do { return try reader.text(key, facts).text } catch {
+            throw ((error as? CoreError)?.cause as? StorageError)
+                ?? StorageError(.factMalformedValue, place: key.description, cause: error)
+        }
+    }
 
     /// The item with an id; nil if it did not exist then.
     package func item(_ id: EntityID) throws -> Item? {

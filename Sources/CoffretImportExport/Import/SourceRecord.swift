@@ -5,6 +5,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretLogs
 internal import CoffretStorage
 
 /// A place that was imported before: kind `M`, one entity each.
@@ -149,7 +150,7 @@ private func recordAttribute(_ prefix: String, _ bytes: [UInt8]) -> Attribute {
 
 /// Reads the records of a vault.
 struct SourceRecordReader {
-    let snapshot: Snapshot
+    let snapshot: LogSnapshot
 
     /// All places imported before.
     func sources() throws(ImportExportError) -> [SourceRecord] {
@@ -173,7 +174,7 @@ struct SourceRecordReader {
                 // Concurrent records of one key: the later one in the tree's order speaks.
                 if fact.key == previous { result.removeLast() }
                 previous = fact.key
-                result.append((fact.key.attribute, try fact.inlineValue ?? snapshot.value(of: fact)))
+                result.append((fact.key.attribute, try fact.plainInlineValue ?? snapshot.value(of: fact)))
             }
             return result
         }

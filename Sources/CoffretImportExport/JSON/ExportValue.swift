@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 package import CoffretCore
+internal import CoffretLogs
 internal import CoffretStorage
 
 /// How one value of a fact stands in an export.
@@ -20,7 +21,16 @@ enum ExportValue: Equatable {
     /// Nothing: the fact is retracted.
     case retraction
 
-    /// The form for a value.
+    /// The form for a value under a key.
+    init(_ bytes: [UInt8], under key: FactKey) {
+        if ItemTexts.isText(key), let text = String(validating: bytes, as: UTF8.self) {
+            self = .text(text)
+        } else {
+            self.init(bytes)
+        }
+    }
+
+    /// The form for a value that is CBOR.
     init(_ bytes: [UInt8]) {
         if let text = try? withCBORDecoder(bytes, { (decoder) throws(CBORError) in try decoder.readText() }),
             CBOREncoder.encode({ $0.encode(text: text) }) == bytes
@@ -44,6 +54,12 @@ enum ExportValue: Equatable {
         case .encoded(let bytes): bytes
         case .attachment, .hint, .retraction: nil
         }
+    }
+
+    /// The same under a key: texts of items are plain UTF-8.
+    func bytes(under key: FactKey) -> [UInt8]? {
+        if ItemTexts.isText(key), case .text(let text) = self { return Array(text.utf8) }
+        return bytes
     }
 
     func write<Failure: Error>(to writer: inout JSONWriter<Failure>) throws(Failure) {
@@ -136,45 +152,57 @@ func attachmentContentValue(_ reference: [UInt8]) -> [UInt8] {
     CBOREncoder.encode { $0.encode(bytes: reference) }
 }
 
-extension Snapshot {
-    /// Which of the facts under one key people are shown: of a locked note's part the one that the merge of its
-    /// versions comes to (Spec/locked-notes.md), else the value of the greatest dot. The others await a decision.
-    func shownFact(of facts: [Fact], records: RecordTable) throws(StorageError) -> Fact? {
-        guard facts.count > 1, let key = facts.first?.key, let winner = facts.winner else { return facts.first }
-        let isSealed =
-            LockedPart(rawValue: key.attribute.name) != nil
-            || key.entity.kind == EntityKind.attachment && key.attribute == AttachmentAttribute.sealed
-        guard isSealed else { return winner }
-        var versions: [SealedValue] = []
-        for fact in facts {
-            guard let version = try? SealedValue.parse(value(of: fact)) else { return winner }
-            versions.append(version)
-        }
-        let preferred = facts.firstIndex(of: winner) ?? 0
-        return facts[LockedMerge.resolve(versions, preferred: preferred, records: records).shown]
+/// Which of the facts under one key people are shown: of a locked note's part the one that the merge of its versions comes to
+/// (Spec/locked-notes.md), else the value of the greatest height and dot. The others await a decision.
+func shownFact(
+    of facts: [Fact], records: RecordTable, value: (Fact) throws(StorageError) -> [UInt8]
+) throws(StorageError) -> Fact? {
+    guard facts.count > 1, let key = facts.first?.key, let winner = facts.winner else { return facts.first }
+    let isSealed =
+        LockedPart(rawValue: key.attribute.name) != nil
+        || key.entity.kind == EntityKind.attachment && key.attribute == AttachmentAttribute.sealed
+    guard isSealed else { return winner }
+    var versions: [SealedValue] = []
+    for fact in facts {
+        guard let version = try? SealedValue.parse(value(fact)) else { return winner }
+        versions.append(version)
     }
+    let preferred = facts.firstIndex(of: winner) ?? 0
+    return facts[LockedMerge.resolve(versions, preferred: preferred, records: records).shown]
+}
 
+extension VaultView {
     /// The state hash of an export (U19): as `stateHash`, with the place and the keys of each attachment's content
     /// replaced by its size and hash, since those are different in every store.
     ///
     /// The value of a content fact is taken as "coffret/attachment/1" ‖ size (8) ‖ BLAKE2b-256 of the content.
-    /// That of a hint is taken as "coffret/hint/1", since it is sealed under the key of its vault. Of concurrent values
-    /// the one that is shown counts.
+    /// That of a hint is taken as "coffret/hint/1", since it is sealed under the key of its vault. A text counts as CBOR.
+    /// Of concurrent values the one that is shown counts.
     /// Spec: Spec/export.md section 5.
     /// - Parameter records: the vault's; they decide among concurrent versions of a locked note.
     package func portableStateHash(
         files: any FileContentStore, records: RecordTable = RecordTable([])
     ) throws(ImportExportError) -> [UInt8] {
         try wrappingVaultErrors {
-            try stateHash(choosing: { (facts) throws(StorageError) in
-                try shownFact(of: facts, records: records).map { [$0] } ?? []
-            }) { key, value in
-                if isNoteHint(key) { return Array("coffret/hint/1".utf8) }
+            try snapshot.stateHash { (key, facts) throws(StorageError) in
+                if ItemTexts.isText(key) {
+                    let text = facts.count > 1 ? try shownText(under: key, of: facts) : try snapshot.value(of: facts[0])
+                    guard let text, let form = ExportValue(text, under: key).bytes else { return [] }
+                    return [form]
+                }
+                let shown = try shownFact(of: facts, records: records) { (fact) throws(StorageError) in
+                    try snapshot.value(of: fact)
+                }
+                guard let shown else { return [] }
+                let value = try snapshot.value(of: shown)
+                if isNoteHint(key) { return [Array("coffret/hint/1".utf8)] }
                 guard isAttachmentContent(key), let reference = attachmentReference(in: value),
                     let content = files.description(of: reference)
-                else { return value }
-                return Array("coffret/attachment/1".utf8) + UInt64(content.byteCount).bigEndianBytes
-                    + content.contentHash
+                else { return [value] }
+                return [
+                    Array("coffret/attachment/1".utf8) + UInt64(content.byteCount).bigEndianBytes
+                        + content.contentHash
+                ]
             }
         }
     }

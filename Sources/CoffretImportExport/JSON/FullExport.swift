@@ -47,7 +47,7 @@ extension Vault {
     ///
     /// - Parameter isStopped: asked before each piece that is written; of a file that was stopped nothing is left.
     /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`, `.stopped`.
-    /// - Complexity: memory for one commit's changes and one piece of a file; two passes over the history.
+    /// - Complexity: memory for the places of all facts and one piece of a file; two passes over the history.
     package func exportEverything(
         to path: String, files: (any FileContentStore)? = nil, time: Milliseconds,
         progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
@@ -133,10 +133,7 @@ private struct FullExportRun {
     private let files: any FileContentStore
     private let progress: (WorkProgress) -> Void
     private let present: VaultView
-    /// Commits that changed something, the oldest first.
-    private let commits: [BlobName]
-    /// Whether each commit has the one before it in `commits` as its only parent.
-    private let isLinear: Bool
+    private let history: ShownHistory
     /// Positions of the contents of attachments, by their references.
     private var indexOfReference: [[UInt8]: Int] = [:]
     private var references: [[UInt8]] = []
@@ -154,23 +151,8 @@ private struct FullExportRun {
         try wrappingVaultErrors { try vault.checkNothingIsVeiled() }
         present = try wrappingVaultErrors { try vault.present }
         records = try wrappingVaultErrors { try vault.recordTable() }
-        (commits, isLinear) = try Self.history(of: vault)
-    }
-
-    private static func history(of vault: Vault) throws(ImportExportError) -> ([BlobName], Bool) {
-        try wrappingVaultErrors {
-            var names: [BlobName] = []
-            var isLinear = true
-            var expected: BlobName?
-            var cursor = try vault.repository.log()
-            while let commit = try cursor.next() {
-                if let expected, expected != commit.name { isLinear = false }
-                if commit.parents.count > 1 { isLinear = false }
-                expected = commit.firstParent
-                names.append(commit.name)
-            }
-            return (names.reversed(), isLinear)
-        }
+        let table = records
+        history = try wrappingVaultErrors { try ShownHistory(of: vault, records: table) }
     }
 
     mutating func write(to output: CheckedOutput, time: Milliseconds) throws(ImportExportError) -> FullExportReport {
@@ -188,7 +170,7 @@ private struct FullExportRun {
         try writeItems(to: &writer)
         try writeAttachments(to: &writer)
         try writeHistory(to: &writer)
-        report.stateHash = try present.snapshot.portableStateHash(files: files, records: records)
+        report.stateHash = try present.portableStateHash(files: files, records: records)
         try writer.name("stateHash")
         try writer.string(Hex.encode(report.stateHash))
         try writer.name("check")
@@ -216,27 +198,32 @@ private struct FullExportRun {
     // MARK: Attachments
 
     private mutating func collectReferences() throws(ImportExportError) {
-        for index in commits.indices {
-            try forEachChange(ofCommit: index, withPrefix: [EntityKind.attachment]) {
-                (key, value) throws(ImportExportError) in
-                if let value, let file = sealedFileID(key, value) {
-                    guard !sealedFiles.contains(file) else { return }
-                    if files.containsSealed(file) { sealedFiles.append(file) } else { report.missingAttachments += 1 }
-                    return
-                }
-                guard isAttachmentContent(key), let value, let reference = attachmentReference(in: value),
-                    indexOfReference[reference] == nil, files.description(of: reference) != nil
-                else { return }
-                // Before it is begun: half a content in the file would be no content.
-                guard report.faults[reference] == nil else { return }
-                if let fault = try files.fault(of: reference) {
-                    report.faults[reference] = fault
-                    report.missingAttachments += 1
-                } else {
-                    indexOfReference[reference] = references.count
-                    references.append(reference)
+        try wrappingVaultErrors {
+            try history.forEachStep(withPrefix: [EntityKind.attachment]) { _, changes in
+                for (key, value) in changes {
+                    if let value { try collectReference(key, value) }
                 }
             }
+        }
+    }
+
+    private mutating func collectReference(_ key: FactKey, _ value: [UInt8]) throws(ImportExportError) {
+        if let file = sealedFileID(key, value) {
+            guard !sealedFiles.contains(file) else { return }
+            if files.containsSealed(file) { sealedFiles.append(file) } else { report.missingAttachments += 1 }
+            return
+        }
+        guard isAttachmentContent(key), let reference = attachmentReference(in: value),
+            indexOfReference[reference] == nil, files.description(of: reference) != nil
+        else { return }
+        // Before it is begun: half a content in the file would be no content.
+        guard report.faults[reference] == nil else { return }
+        if let fault = try files.fault(of: reference) {
+            report.faults[reference] = fault
+            report.missingAttachments += 1
+        } else {
+            indexOfReference[reference] = references.count
+            references.append(reference)
         }
     }
 
@@ -311,41 +298,39 @@ private struct FullExportRun {
     private mutating func writeHistory(to writer: inout Writer) throws(ImportExportError) {
         try writer.name("history")
         try writer.beginArray()
-        for index in commits.indices {
-            let commit = try wrappingVaultErrors { try vault.repository.commit(named: commits[index]) }
-            var hasBegun = false
-            try forEachChange(ofCommit: index, withPrefix: []) { (key, value) throws(ImportExportError) in
-                if !hasBegun {
-                    hasBegun = true
-                    try begin(commit, in: &writer)
+        var doneCount = 0
+        try wrappingVaultErrors {
+            try history.forEachStep { step, changes in
+                // One that changed nothing has nothing to bring back.
+                if !changes.isEmpty {
+                    try begin(step, in: &writer)
+                    for (key, value) in changes { try write(key, value, to: &writer) }
+                    try writer.endArray()
+                    try writer.endObject()
+                    report.commits += 1
                 }
-                try write(key, value, to: &writer)
+                doneCount += 1
+                progress(
+                    WorkProgress(
+                        stage: .writing, doneCount: doneCount, totalCount: history.steps.count,
+                        byteCount: report.byteCount))
             }
-            // A commit that changed nothing, such as a compaction, has nothing to bring back.
-            if hasBegun {
-                try writer.endArray()
-                try writer.endObject()
-                report.commits += 1
-            }
-            progress(
-                WorkProgress(
-                    stage: .writing, doneCount: index + 1, totalCount: commits.count, byteCount: report.byteCount))
         }
         try writer.endArray()
     }
 
-    private func begin(_ commit: CommitSummary, in writer: inout Writer) throws(ImportExportError) {
+    private func begin(_ step: ShownHistory.Step, in writer: inout Writer) throws(ImportExportError) {
         try writer.beginObject()
         try writer.name("time")
-        try writer.integer(commit.timeMilliseconds)
+        try writer.integer(step.time)
         try writer.name("instance")
-        try writer.string(commit.instance.hex)
+        try writer.string(step.instance.hex)
         try writer.name("changes")
         try writer.beginArray()
     }
 
     private func write(_ key: FactKey, _ value: [UInt8]?, to writer: inout Writer) throws(ImportExportError) {
-        var form = value.map { ExportValue($0) } ?? .retraction
+        var form = value.map { ExportValue($0, under: key) } ?? .retraction
         if isAttachmentContent(key), let value, let reference = attachmentReference(in: value),
             let index = indexOfReference[reference]
         {
@@ -359,60 +344,5 @@ private struct FullExportRun {
         if !key.element.isEmpty { try writer.string(Hex.encode(key.element)) } else { try writer.null() }
         try form.write(to: &writer)
         try writer.endArray()
-    }
-
-    /// The changes of a commit against the one before it in the list: its own changes where history is one line; all
-    /// facts where it is the oldest one left; the difference of the two states where lines meet.
-    private func forEachChange(
-        ofCommit index: Int, withPrefix prefix: [UInt8], _ body: (FactKey, [UInt8]?) throws(ImportExportError) -> Void
-    ) throws(ImportExportError) {
-        let repository = vault.repository
-        let commit = try wrappingVaultErrors { try repository.commit(named: commits[index]) }
-        if index == 0, !commit.parents.isEmpty {
-            let snapshot = try wrappingVaultErrors { try repository.snapshot(at: commit.name) }
-            var cursor = try wrappingVaultErrors { try snapshot.cursor(withPrefix: prefix) }
-            var siblings: [Fact] = []
-            while true {
-                let fact = try wrappingVaultErrors { try cursor.next() }
-                if let key = siblings.first?.key, fact?.key != key {
-                    try body(key, try shownValue(of: siblings, in: snapshot))
-                    siblings = []
-                }
-                guard let fact else { return }
-                siblings.append(fact)
-            }
-        } else if isLinear || index == 0 {
-            let changes = try wrappingVaultErrors { try repository.changes(of: commit, withPrefix: prefix) }
-            for fact in changes.facts {
-                try body(fact.key, fact.isRetraction ? nil : try wrappingVaultErrors { try changes.value(of: fact) })
-            }
-        } else {
-            try forEachDifference(from: commits[index - 1], to: commit.name, prefix: prefix, body)
-        }
-    }
-
-    private func forEachDifference(
-        from old: BlobName, to new: BlobName, prefix: [UInt8],
-        _ body: (FactKey, [UInt8]?) throws(ImportExportError) -> Void
-    ) throws(ImportExportError) {
-        let repository = vault.repository
-        let states = try wrappingVaultErrors { (try repository.snapshot(at: old), try repository.snapshot(at: new)) }
-        var difference = try wrappingVaultErrors { try repository.difference(from: states.0, to: states.1) }
-        while let entry = try wrappingVaultErrors({ try difference.next() }) {
-            guard entry.key.bytes.starts(with: prefix) else { continue }
-            let facts = try wrappingVaultErrors {
-                (try states.0.facts(under: entry.key), try states.1.facts(under: entry.key))
-            }
-            let old = try shownValue(of: facts.0, in: states.0)
-            let value = try shownValue(of: facts.1, in: states.1)
-            if value != old { try body(entry.key, value) }
-        }
-    }
-
-    /// Of concurrent values the one that is shown; the others were shown where they were written, and stand there.
-    private func shownValue(of facts: [Fact], in snapshot: Snapshot) throws(ImportExportError) -> [UInt8]? {
-        try wrappingVaultErrors {
-            try snapshot.shownFact(of: facts, records: records).map { try snapshot.value(of: $0) }
-        }
     }
 }

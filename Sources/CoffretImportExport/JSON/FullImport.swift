@@ -1,9 +1,10 @@
-// A full export into an empty vault. Invariant: the file was checked from beginning to end before the first commit is
+// A full export into an empty vault. Invariant: the file was checked from beginning to end before the first entry is
 // written, and its whole history becomes visible in one step.
 
 internal import CPlatform
 internal import CoffretBase
 package import CoffretCore
+internal import CoffretLogs
 internal import CoffretStorage
 internal import Glibc
 
@@ -28,7 +29,7 @@ extension Vault {
         progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(ImportExportError) -> FullExportReport {
         let files = try fileContents(files)
-        guard try wrappingVaultErrors({ try present.snapshot.factCount() }) == 0 else {
+        guard try wrappingVaultErrors({ try present.snapshot.factCount }) == 0 else {
             throw ImportExportError(.vaultNotEmpty)
         }
         let descriptor = unsafe coffret_open(path, O_RDONLY | O_NONBLOCK, 0)
@@ -57,7 +58,7 @@ extension Vault {
         let stated = try file.parse(into: &run, limits: limits)
         run.report.byteCount = file.byteCount
         try wrappingVaultErrors { try aside.present.forEachItem { _ in run.report.items += 1 } }
-        run.report.stateHash = try wrappingVaultErrors { try aside.present.snapshot }.portableStateHash(files: files)
+        run.report.stateHash = try wrappingVaultErrors { try aside.present }.portableStateHash(files: files)
         guard run.report.stateHash == stated else { throw ImportExportError(.stateMismatch) }
         try wrappingVaultErrors { try staged.commit() }
         return run.report
@@ -90,7 +91,7 @@ private struct FullImportRun: FullExportHandler {
     let isStopped: () -> Bool
     var report = FullExportReport()
     private var references: [[UInt8]] = []
-    private var bulk: BulkCommit?
+    private var bulk: LogBatch?
     private var time: Milliseconds = 0
 
     init(
@@ -120,11 +121,11 @@ private struct FullImportRun: FullExportHandler {
     mutating func beginCommit(time: Milliseconds) throws(ImportExportError) {
         if isStopped() { throw ImportExportError(.stopped) }
         self.time = time
-        bulk = try wrappingVaultErrors { try vault.repository.beginBulk() }
+        bulk = try wrappingVaultErrors { try vault.repository.beginBatch() }
     }
 
     mutating func change(_ key: FactKey, _ value: ExportValue) throws(ImportExportError) {
-        var bytes = value.bytes
+        var bytes = value.bytes(under: key)
         if case .attachment(let index) = value {
             guard !references[index].isEmpty else { throw ImportExportError(.formatInvalid, at: "sealed attachment") }
             bytes = attachmentContentValue(references[index])
