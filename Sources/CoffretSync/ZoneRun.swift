@@ -72,7 +72,12 @@ final class ZoneRun {
         sync.keepChains = { chains in try store.keep(chains) }
         var tally = FileTally()
         try sendWaitingFiles(sync, &tally)
-        sync.willPush = { [self] entries in try send(filesOf: entries, &tally) }
+        sync.willPush = { [self, unowned sync] entries in
+            try send(filesOf: entries, &tally)
+            // Known before a head names them.
+            (sync.memory.waitingFiles, sync.memory.hasMoreWaitingFiles) = Self.remembered(tally)
+            try repository.remember(sync.memory.merged(in: repository))
+        }
         resting.hear = { [self] in tell(sync) }
         let setAside = try repository.setAsideEntries().count
         defer { resting.hear = {} }
@@ -140,9 +145,13 @@ final class ZoneRun {
         report.absentFileCount = max(report.absentFileCount, tally.absentCount)
         report.waitingFiles = tally.waiting
         var memory = LogMemory(of: repository)
-        memory.waitingFiles = Array(tally.waiting.prefix(LogMemory.waitingFileCountMax))
-        memory.hasMoreWaitingFiles = tally.waiting.count > memory.waitingFiles.count
+        (memory.waitingFiles, memory.hasMoreWaitingFiles) = Self.remembered(tally)
         try repository.remember(memory.merged(in: repository))
+    }
+
+    private static func remembered(_ tally: FileTally) -> (files: [WaitingFile], hasMore: Bool) {
+        let files = Array(tally.waiting.prefix(LogMemory.waitingFileCountMax))
+        return (files, tally.waiting.count > files.count)
     }
 
     // MARK: Words

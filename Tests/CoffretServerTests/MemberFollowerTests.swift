@@ -3,6 +3,7 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretHistory
+import CoffretLogs
 import CoffretSync
 import CoffretServer
 import CoffretTestSupport

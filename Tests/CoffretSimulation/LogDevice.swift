@@ -24,6 +24,8 @@ package final class LogDevice: LogKeyring {
     package var clockError: Milliseconds = 0
     /// Stands between this device and the server; nil: the server answers.
     package var intercept: ((LogRequest) throws -> LogReply?)?
+    /// Called with entries before they are pushed.
+    package var willPush: ([VerifiedEntry]) throws -> Void = { _ in }
     /// Changes what the server shows.
     package var lie: (LogReply) -> LogReply = { $0 }
     /// Objects that the server shows with every list, whoever made them.
@@ -190,6 +192,7 @@ package final class LogDevice: LogKeyring {
     private func syncOnce(_ options: LogSync.Options) throws -> LogReport {
         let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
         let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
+        sync.willPush = willPush
         defer { followed = sync.follower.encoded }
         requests = []
         while let request = try sync.next(now: now) {

@@ -80,11 +80,14 @@ struct FileExchangeTests {
     private let disk = SimulatedFileSystem()
 
     init() {
-        let keys = SimulatedKeys(random)
         let random = random
+        guard let vaultID = VaultID(random.bytes(count: 32)) else { preconditionFailure("32 bytes are an id") }
+        let (vaultKey, splitKey) = (VaultKey.generate(from: random), SplitKey.generate(from: random))
         func store(_ disk: SimulatedFileSystem) -> AttachmentStore {
             AttachmentStore(
-                directory: "vault", keys: keys.keys(local: .generate(from: random)),
+                directory: "vault", keys: VaultKeys(
+                    vaultID: vaultID, vaultKeys: [1: vaultKey], splitKey: splitKey,
+                    localKey: .generate(from: random)),
                 environment: StorageEnvironment(
                     fileSystem: disk, random: random, clock: ManualClock(), tuning: StorageTuning()))
         }
@@ -349,82 +352,37 @@ struct FileExchangeTests {
         }
     }
 
-    @Test("a memory is read as it was written, and the head's number goes with the head")
-    func memory() throws {
-        var memory = SyncMemory(server: "x")
-        memory.cursor = [7]
-        memory.head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
-        memory.counter = 3
-        let device = UniqueID.generate(from: random)
-        let file = UniqueID.generate(from: random)
-        memory.headDot = Dot(instance: device, sequence: 4)
-        memory.areRemovalsDue = true
-        memory.waitingFiles = [WaitingFile(fileID: file, byteCount: 9, roomByteCount: 1, reason: .unreadable)]
-        #expect(SyncMemory.decode(memory.encode()) == memory)
-        memory.head = nil
-        #expect(memory.headDot == nil, "the number is the head's")
+    @Test("the memory keeps files that wait, the server and failed audits")
+    func remembered() throws {
+        var memory = LogMemory()
+        memory.server = "https://example.org"
+        memory.waitingFiles = [
+            WaitingFile(fileID: .generate(from: random), byteCount: 9, roomByteCount: 1, reason: .unreadable),
+            WaitingFile(fileID: .generate(from: random), byteCount: 9, roomByteCount: nil),
+        ]
+        (memory.hasMoreWaitingFiles, memory.failedAuditCount) = (true, 2)
+        memory.settled = [.generate(from: random): 4]
+        let read = try #require(LogMemory(decoding: memory.encoded))
+        #expect(read.encoded == memory.encoded && read.waitingFiles == memory.waitingFiles)
+        #expect(read.server == memory.server && read.failedAuditCount == 2 && read.settled == memory.settled)
     }
 
-    private func begun(_ memory: SyncMemory, _ options: SyncEngine.Options = .init()) -> SyncEngine {
-        var engine = SyncEngine(memory: memory, knownEpoch: 1, options: options)
-        _ = engine.handle(.begin)
-        return engine
-    }
-
-    @Test("a head that names files is pushed after the files; those that wait are remembered durably before it")
+    @Test("entries that name files are pushed after the files; where these cannot be sent nothing is pushed")
     func order() throws {
-        let file = UniqueID.generate(from: random)
-        var engine = begun(SyncMemory(server: "x"))
-        let head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
-        let address = BlobAddress(try #require(Bytes32(random.bytes(count: 32...32))))
-        let empty = SyncEngine.Event.server(.head(ZoneHead(address: nil, cursor: [1], epoch: 1)))
-        #expect(engine.handle(empty) == [.vault(.export(from: nil))])
-        let export = SyncExport(
-            head: head, address: address, epoch: 1, commitCount: 1, blobCount: 1, files: [file])
-        #expect(engine.handle(.vault(.exported(export))) == [.sendFiles([file], known: [])])
-        var tally = FileTally()
-        tally.movedCount = 1
-        guard case .vault(.nextPart) = engine.handle(.filesSent(tally)).first else {
-            Issue.record("the push follows the files")
-            return
+        let person = try LogPerson(SeededGenerator(seed: 7))
+        let device = try person.addDevice()
+        var asked = 0
+        device.willPush = { entries in
+            asked += entries.count
+            throw SyncError(.unreachable)
         }
-
-        var second = begun(SyncMemory(server: "x"))
-        _ = second.handle(empty)
-        _ = second.handle(.vault(.exported(export)))
-        tally = FileTally()
-        tally.waiting = [WaitingFile(fileID: file, byteCount: 7, roomByteCount: 3)]
-        var memory = SyncMemory(server: "x")
-        memory.epoch = 1
-        memory.waitingFiles = tally.waiting
-        #expect(second.handle(.filesSent(tally)) == [.vault(.remember(memory))])
-        #expect(SyncMemory.decode(memory.encode()) == memory)
-        guard case .vault(.nextPart) = second.handle(.vault(.remembered)).first else {
-            Issue.record("the push follows the note")
-            return
-        }
-
-        // The next sync has nothing to push, and tries the file unless it is told not to.
-        memory.head = head
-        let seen = SyncEngine.Event.vault(.judged(.same))
-        let shown = SyncEngine.Event.server(.head(ZoneHead(address: address.bytes, cursor: [1], epoch: 1)))
-        var third = begun(memory)
-        _ = third.handle(shown)
-        _ = third.handle(seen)
-        let same = SyncEngine.Event.vault(
-            .exported(SyncExport(head: head, address: address, epoch: 1, commitCount: 0, blobCount: 0)))
-        #expect(third.handle(same) == [.sendFiles([file], known: memory.waitingFiles)])
-        memory.waitingFiles = []
-        #expect(third.handle(.filesSent(FileTally())) == [.vault(.remember(memory))])
-        memory.waitingFiles = tally.waiting
-        var options = SyncEngine.Options()
-        options.triesWaitingFiles = false
-        var fourth = begun(memory, options)
-        _ = fourth.handle(shown)
-        _ = fourth.handle(seen)
-        #expect(fourth.handle(same) == [.vault(.remember(memory))])
-
-        var refused = begun(SyncMemory(server: "x"))
-        #expect(refused.handle(.filesSent(tally)) == [.failed(SyncError(.answerMalformed))])
+        try device.put(LogDevice.text(1), "names a file")
+        #expect(throws: SyncError(.unreachable)) { try device.sync() }
+        #expect(asked > 0)
+        let isPush: (LogRequest) -> Bool = { if case .push = $0 { true } else { false } }
+        #expect(!device.requests.contains(where: isPush))
+        device.willPush = { _ in }
+        try device.sync()
+        #expect(device.requests.contains(where: isPush))
     }
 }
