@@ -327,3 +327,15 @@ extension LogRepository {
         return try value(of: fact.content.inEntry, under: key)
     }
 }
+
+extension LogRepository {
+    /// The checkpoint below which history was dropped, by the hash of its link, and how many entries of this copy went.
+    package func dropping() throws(StorageError) -> (link: Bytes32, count: Int)? {
+        try ask { (machine) throws(StorageError) -> (link: Bytes32, count: Int)? in
+            guard let link = machine.droppedBelow else { return nil }
+            var count = 0
+            try machine.store.index.forEachDropped { (_, dropped) in if dropped.wasApplied { count += 1 } }
+            return (machine.members.chain.links[link].hash, count)
+        }
+    }
+}

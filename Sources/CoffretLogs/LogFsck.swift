@@ -33,6 +33,18 @@ package struct LogFsckReport: Sendable {
 
     /// Blobs that nothing refers to; harmless, and gone after the next compaction.
     package var unreachableBlobCount: Int { max(0, blobs.blobCount - reachableBlobCount) }
+    /// All that is wrong.
+    package var allProblems: [any Error] {
+        var errors: [any Error] = blobs.problems
+        for finding in problems + repairable {
+            switch finding {
+            case .storage(let error): errors.append(error)
+            case .history(let error): errors.append(error)
+            }
+        }
+        return errors
+    }
+
     package var isClean: Bool { problems.isEmpty && repairable.isEmpty && blobs.problems.isEmpty }
 
     mutating func collect(_ body: (inout LogFsckReport) throws(StorageError) -> Void) {

@@ -14,7 +14,7 @@ extension VaultVerify: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         var answer = Answer()
         for record in try desk.records(vault) {
-            let report = try desk.vault(record).check(signers: desk.store.signers()) { progress in
+            let report = try desk.vault(record).check { progress in
                 try desk.work.step(progress.doneCount, of: progress.totalCount, stage: progress.phase.rawValue)
             }
             var message = VaultReportMessage()
@@ -23,20 +23,18 @@ extension VaultVerify: PerformedOperation {
             message.isClean = report.isClean
             message.signatureCount = report.repository.signatureCount
             message.factCount = Int(report.repository.factCount)
-            message.isHistoryPending = report.repository.isHistoryPending
+            message.isHistoryPending = report.isHistoryPending
             message.index = report.index?.rawValue
-            message.removals = report.repository.removals.map { removal in
-                var message = RemovalMessage()
-                (message.commit, message.removedCount) = (
-                    removal.commit.description, Int(removal.removedCommitCount)
-                )
-                return message
+            if let removal = report.removal {
+                var dropped = RemovalMessage()
+                (dropped.commit, dropped.removedCount) = (removal.link, removal.count)
+                message.removals = [dropped]
             }
-            message.changeCount = report.repository.commitCount
+            message.changeCount = report.repository.entryCount
             message.objectCount = report.repository.reachableBlobCount
             message.attachmentCount = report.attachmentCount
             message.absentCount = report.absentCount
-            let problems: [any CodedError] = report.repository.allProblems + report.attachmentProblems
+            let problems = (report.repository.allProblems + report.attachmentProblems).compactMap { $0 as? any CodedError }
             message.problemCount = problems.count
             message.problems = problems.prefix(Self.problemCountMax).map { problem in
                 var message = ProblemMessage()
@@ -62,17 +60,54 @@ extension VaultCompact: PerformedOperation {
             answer.behindCount = try desk.store.standing(of: vault).peers.count { !$0.hasEverything }
             return answer
         }
-        let report = try desk.writing(record) { vault in
-            try vault.compact(dropHistoryOlderThan: dropsBefore?.milliseconds)
-        }
-        answer.removedCount = report.repository.removedCommitCount
-        answer.keptCount = report.repository.keptCommitCount
-        answer.commit = report.repository.compactionCommit?.description
-        answer.byteCountBefore = report.repository.blobs.byteCountBefore
-        answer.byteCountAfter = report.repository.blobs.byteCountAfter
+        let report =
+            if let dropsBefore, record.kind != .local {
+                try drop(before: dropsBefore.milliseconds, record, desk)
+            } else {
+                try desk.writing(record) { vault in
+                    try vault.compact(dropHistoryOlderThan: dropsBefore?.milliseconds)
+                }
+            }
+        answer.removedCount = report.removedCount
+        answer.keptCount = report.keptCount
+        answer.commit = report.link
+        answer.byteCountBefore = report.blobs?.byteCountBefore
+        answer.byteCountAfter = report.blobs?.byteCountAfter
         (answer.removedFileCount, answer.removedFileByteCount) = (
             report.removedFileCount, report.removedFileByteCount
         )
         return answer
+    }
+
+    /// History of a vault of several devices goes below a checkpoint that they all have, and at the server too.
+    private func drop(
+        before time: Milliseconds, _ record: VaultRecord, _ desk: StoreDesk
+    ) throws -> VaultCompaction {
+        var options = SyncOptions()
+        options.writesCheckpoint = true
+        try desk.syncNow(record, options)
+        let report = try desk.writing(record) { vault in
+            let repository = vault.repository
+            if let link = try vault.checkpoint(asOldAs: time) {
+                try LogCollector.request(below: link, in: repository)
+            }
+            let unacknowledged = try ServedLogs(LogMemory(of: repository), in: repository)
+                .unacknowledged(in: repository)
+            return try vault.drop(olderThan: time, unacknowledged: unacknowledged)
+        }
+        // The server collects, and then this device makes room.
+        try desk.syncNow(record, SyncOptions())
+        return report
+    }
+}
+
+extension StoreDesk {
+    /// Syncs one vault now, with what a person asked for.
+    func syncNow(_ record: VaultRecord, _ options: SyncOptions) throws {
+        let account = try account()
+        let sync = sync(account)
+        try follow(account)
+        _ = try sync.receiveKeys()
+        _ = try sync.sync(record, options)
     }
 }

@@ -25,12 +25,12 @@ extension ItemCompare: PerformedOperation {
         let end = try Moment(at: newAt, version: newVersion)
         let place = try desk.find(item, vault: vault)
         let (vault, id) = (place.vault, place.id)
-        let old = try start.map { try vault.commit(at: $0).name } ?? versionBeforeLatest(of: id, in: vault)
-        let new = try end.map { try vault.commit(at: $0).name }
+        let old = try start.map { try vault.entry(at: $0) } ?? versionBeforeLatest(of: id, in: vault)
+        let new = try end.map { try vault.entry(at: $0) }
         // Both versions are opened: a locked note's old passphrase may be another one.
         for version in [old, new] {
-            let view = try version.map { try vault.view(at: $0) } ?? vault.present
-            if let item = try view.item(id) { _ = try desk.readable(item, of: place.record, in: vault) }
+            let past = try version.map { try vault.item(id, at: $0) } ?? vault.present.item(id)
+            if let past { _ = try desk.readable(past, of: place.record, in: vault) }
         }
         let (change, text) = try vault.difference(of: id, from: old, to: new)
         return ItemComparison(id: id, old: old, new: new, change: change, text: text)

@@ -188,11 +188,12 @@ extension ItemRestore: PerformedOperation {
         guard let moment = try Moment(at: at, version: version) else { return try restoreFromTrash(on: desk) }
         let (record, past) = try PastItem.find(item, vault: vault, at: moment, on: desk)
         if past.isVeiled { try desk.surroundings.requirePresence(desk.store, past) }
-        let commit = try desk.vault(record).commit(at: moment)
+        let entry = try desk.vault(record).entry(at: moment)
+        let time = try desk.vault(record).time(of: entry)
         return try desk.writing(record) { vault in
-            let isChanged = try vault.restore(past.id, to: commit.name)
+            let isChanged = try vault.restore(past.id, to: entry)
             var answer = ItemEdit.Answer(try vault.item(past.id), isChanged: isChanged)
-            answer.restoredTime = WireMoment(commit.timeMilliseconds)
+            answer.restoredTime = WireMoment(time)
             return answer
         }
     }
@@ -244,7 +245,7 @@ extension ItemHistory: PerformedOperation {
         answer.id = place.id.uuid.hex
         answer.versions = try place.vault.history(of: place.id, limit: max(0, limit ?? .max)).map { version in
             var message = VersionMessage(version)
-            if namesDevices == true { message.device = desk.deviceName(ofCommit: version.commit, in: place.vault) }
+            if namesDevices == true { message.device = desk.deviceName(version.device) }
             return message
         }
         return answer
@@ -252,11 +253,8 @@ extension ItemHistory: PerformedOperation {
 }
 
 extension StoreDesk {
-    /// The name of the device that made a commit, told apart from another one of the same name.
-    package func deviceName(ofCommit name: BlobName, in vault: Vault) -> String {
-        guard let commit = try? vault.repository.commit(named: name) else { return "another device" }
-        return (try? store.deviceLabel(commit.deviceID)) ?? "another device"
-    }
+    /// What people call a device, told apart from another one of the same name.
+    package func deviceName(_ device: [UInt8]) -> String { (try? store.deviceLabel(device)) ?? "another device" }
 }
 
 extension CodeRead: PerformedOperation {

@@ -23,7 +23,7 @@ extension LogRead: PerformedOperation {
             var message = LogMessage()
             (message.version, message.time) = (entry.commit.description, WireMoment(entry.time))
             (message.instance, message.itemCount) = (entry.instance.hex, entry.itemCount)
-            message.device = desk.deviceName(ofCommit: entry.commit, in: vault)
+            message.device = desk.deviceName(entry.device)
             message.hasMore = entry.hasMore ? true : nil
             message.items = entry.items.map(\.uuid.hex)
             message.titles = (try? Self.titles(of: entry.items, present)) ?? []
@@ -40,7 +40,7 @@ extension LogRead: PerformedOperation {
     }
 
     /// The first items that a commit touched, by their titles of now, and what it did to them.
-    private static func summary(of entry: LogEntry, _ present: VaultView, _ vault: Vault) throws -> String {
+    private static func summary(of entry: LogLine, _ present: VaultView, _ vault: Vault) throws -> String {
         guard entry.itemCount > 0 else { return "(the vault itself)" }
         let shown = Array(entry.items.prefix(2))
         let titles = try titles(of: shown, present)

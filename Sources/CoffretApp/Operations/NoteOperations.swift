@@ -134,15 +134,26 @@ extension NotePurge: PerformedOperation {
         let places = try desk.find(all: notes, vault: vault)
         var answer = Answer()
         guard let plan = try places.vault.historyPurgePlan(for: places.ids) else { return answer }
-        answer.removedCommitCount = plan.removedCommitCount
+        answer.removedCommitCount = plan.removedCount
         answer.readableVersionCount = plan.readableVersionCount
-        (answer.keptCommitCount, answer.unmergedHeadCount) = (plan.keptCommitCount, plan.unmergedHeadCount)
+        answer.keptCommitCount = plan.keptCount
         if isTrial == true { return answer }
-        let report = try desk.writing(places.record) { vault in try vault.purgeHistory(plan) }
-        answer.removedCommitCount = report.repository.removedCommitCount
-        answer.keptCommitCount = report.repository.keptCommitCount
+        if places.record.kind != .local {
+            var options = SyncOptions()
+            options.purges = plan.entities
+            try desk.syncNow(places.record, options)
+        }
+        let report = try desk.writing(places.record) { vault in
+            let repository = vault.repository
+            let unacknowledged =
+                places.record.kind == .local
+                ? [] : try ServedLogs(LogMemory(of: repository), in: repository).unacknowledged(in: repository)
+            return try vault.purgeHistory(plan, unacknowledged: unacknowledged)
+        }
+        answer.removedCommitCount = report.removedCount
+        answer.keptCommitCount = report.keptCount
         answer.removedFileCount = report.removedFileCount
-        answer.record = report.repository.compactionCommit?.description
+        answer.record = report.link
         return answer
     }
 }

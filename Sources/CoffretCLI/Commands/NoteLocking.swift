@@ -105,12 +105,7 @@ enum NoteLocking {
         request.isTrial = nil
         let report = try store.perform(request)
         try context.confirmDone(report.json) {
-            var text =
-                "Removed \(NumberText.counted(report.removedCommitCount, "change")) and \(NumberText.counted(report.removedFileCount ?? 0, "file")) from this store; a signed record says so.\nNot reached: backups and exports from before, the files it was imported from, devices until they sync, and whoever left the vault with a copy."
-            if let count = report.unmergedHeadCount, count > 0 {
-                text += " \(NumberText.counted(count, "line")) of history not merged yet may still show it."
-            }
-            return text
+            "Removed \(NumberText.counted(report.removedCommitCount, "change")) and \(NumberText.counted(report.removedFileCount ?? 0, "file")) from this store; a signed record says so.\nNot reached: backups and exports from before, the files it was imported from, devices until they sync, and whoever left the vault with a copy."
         }
     }
 

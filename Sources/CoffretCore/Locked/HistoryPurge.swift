@@ -58,14 +58,24 @@ extension Vault {
     }
 
     /// Removes what a plan names, from the history, the index and the files of attachments, and leaves a link that says that
-    /// something was deleted for good. For a vault that this device alone has; in any other a sync writes the link.
+    /// something was deleted for good.
     ///
-    /// - Throws: `CoreError.storage` in a vault of several devices.
-    package func purgeHistory(_ plan: HistoryPurgePlan) throws -> VaultCompaction {
-        guard let writeCheckpoint else { throw CoreError(.storage, at: "checkpoint") }
-        let before = try inStorage(repository.entryCount())
-        let link = try writeCheckpoint(plan.entities, nil)
-        try inStorage(repository.purge(unacknowledged: [], now: clock.now))
+    /// In a vault of several devices a sync wrote the link.
+    /// - Parameter unacknowledged: own entries that a server has not acknowledged: they go when it has.
+    /// - Throws: `CoreError.storage` where there is no link.
+    package func purgeHistory(
+        _ plan: HistoryPurgePlan, unacknowledged: Set<BlobName> = []
+    ) throws -> VaultCompaction {
+        let before = plan.removedCount + plan.keptCount
+        let link = try writeCheckpoint.map { try $0(plan.entities, nil) } ?? newestPurge(of: plan.entities)
+        try inStorage(repository.purge(unacknowledged: unacknowledged, now: clock.now))
         return try compacted(from: before, link: link)
+    }
+
+    private func newestPurge(of entities: [EntityID]) throws -> Int {
+        let links = repository.chains.members.links
+        let found = links.indices.last { Set(links[$0].checkpoint?.purges ?? []).isSuperset(of: entities) }
+        guard let found else { throw CoreError(.storage, at: "checkpoint") }
+        return found
     }
 }

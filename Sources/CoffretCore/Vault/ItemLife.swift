@@ -13,6 +13,7 @@ struct ItemLife {
         /// The entry that made it, or the root of the tree that it begins with.
         let name: BlobName
         let time: Milliseconds
+        let instance: UniqueID
         let device: [UInt8]
         /// Nil where the item was not there.
         let item: Item?
@@ -32,13 +33,16 @@ struct ItemLife {
     /// What stood before the first entry that is kept; nil: nothing did.
     mutating func first() throws -> State? {
         guard let start = replay.start, replay.stepCount == 0 else { return nil }
-        return State(name: start.root, time: start.time, device: start.deviceID.bytes, item: try item())
+        return State(
+            name: start.root, time: start.time, instance: start.deviceID, device: start.deviceID.bytes, item: try item())
     }
 
     /// The next state; nil at the end.
     mutating func next() throws -> State? {
         guard let step = replay.next() else { return nil }
-        return State(name: step.entry, time: step.time, device: step.deviceID.bytes, item: try item())
+        return State(
+            name: step.entry, time: step.time, instance: step.rank.dot.instance, device: step.deviceID.bytes,
+            item: try item())
     }
 
     /// Goes on to the state at an entry, whether or not it changed the item.

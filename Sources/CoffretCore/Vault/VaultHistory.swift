@@ -12,6 +12,8 @@ package struct ItemVersion: Sendable {
     package let commit: BlobName
     /// When, by the clock of the device that made it.
     package let time: Milliseconds
+    /// The log that it is in; of the state that history begins with the device.
+    package let instance: UniqueID
     /// The device that made it; `Store.deviceName` knows what people call it.
     package let device: [UInt8]
     /// The item as it then stood; nil if the entry deleted it.
@@ -44,7 +46,7 @@ extension Vault {
             guard !change.isEmpty else { return }
             versions.append(
                 ItemVersion(
-                    commit: state.name, time: state.time, device: state.device,
+                    commit: state.name, time: state.time, instance: state.instance, device: state.device,
                     item: isVeiling && (isHiddenNow || item?.isHidden == true) ? item?.veiled() : item, change: change))
         }
         if let first = try life.first() { add(first) }
@@ -64,7 +66,17 @@ extension Vault {
         return life
     }
 
-    /// The item at an entry, without contents that are hidden now or were then.
+    /// When a version was made, by its author's clock.
+    package func time(of name: BlobName) throws -> Milliseconds {
+        if let entry = try inStorage(repository.entry(named: name)) { return entry.body.time }
+        return try inStorage(repository.timeBelowHistory()) ?? 0
+    }
+
+    /// The item at an entry, without contents that are hidden now or were then; nil: it was not there.
+    ///
+    /// - Complexity: reads the item's own entries.
+    package func item(_ id: EntityID, at name: BlobName) throws -> Item? { try shownItem(id, at: name) }
+
     private func shownItem(_ id: EntityID, at name: BlobName) throws -> Item? {
         guard let item = try life(of: id, at: name).item() else { return nil }
         return try HiddenItems(gate: hiddenGate, present: presentReader()).veil(item)

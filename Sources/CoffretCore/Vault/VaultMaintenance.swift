@@ -9,12 +9,13 @@ package import CoffretStorage
 
 /// The result of a compaction of a vault.
 package struct VaultCompaction: Sendable {
-    package let blobs: BlobCompaction
+    /// Nil where the room is made later.
+    package let blobs: BlobCompaction?
     /// Entries that went, and those that stay.
     package let removedCount: Int
     package let keptCount: Int
-    /// The link below which history went; nil: none did.
-    package let link: Int?
+    /// The link below which history went, in hex digits; nil: none did.
+    package let link: String?
     /// Files of attachments that nothing names any more.
     package let removedFileCount: Int
     package let removedFileByteCount: Int
@@ -25,6 +26,8 @@ package struct VaultCheck: Sendable {
     package let repository: LogFsckReport
     /// Entries of before the state that this device was given have not arrived yet, and were not checked.
     package let isHistoryPending: Bool
+    /// The checkpoint below which history was dropped here, and how many entries went.
+    package let removal: (link: String, count: Int)?
     /// Attachments of the current state, read and verified to their last byte.
     package let attachmentCount: Int
     /// Their faults: each names the item and the file.
@@ -45,31 +48,45 @@ extension Vault {
     /// - Parameters:
     ///   - time: entries older than this go; the present never does. Nil keeps all history.
     ///   - unacknowledged: own entries that a server has not acknowledged: they stay.
+    @discardableResult
     package func compact(
         dropHistoryOlderThan time: Milliseconds? = nil, unacknowledged: Set<BlobName> = []
     ) throws -> VaultCompaction {
-        guard isWritable else { throw CoreError(.vaultReadOnly) }
         let before = try inStorage(repository.entryCount())
-        var link: Int?
-        if let time, let below = try checkpoint(at: time) {
-            let dropped = try inStorage { () throws(StorageError) -> Bool in
-                guard let plan = try repository.droppingPlan(below: below, unacknowledged: unacknowledged) else {
-                    return false
-                }
-                return try repository.drop(plan, unacknowledged: unacknowledged) == nil
-            }
-            if dropped { link = below }
-        }
+        let link = try time.flatMap { try drop(at: $0, unacknowledged: unacknowledged) }
         return try compacted(from: before, link: link)
+    }
+
+    /// Drops history as `compact` does, and makes no room yet: first a server that has it is asked to collect it.
+    package func drop(olderThan time: Milliseconds, unacknowledged: Set<BlobName>) throws -> VaultCompaction {
+        let before = try inStorage(repository.entryCount())
+        let link = try drop(at: time, unacknowledged: unacknowledged)
+        let kept = try inStorage(repository.entryCount())
+        return VaultCompaction(
+            blobs: nil, removedCount: max(0, before - kept), keptCount: kept,
+            link: link.map { repository.chains.members.links[$0].hash.hex }, removedFileCount: 0,
+            removedFileByteCount: 0)
+    }
+
+    private func drop(at time: Milliseconds, unacknowledged: Set<BlobName>) throws -> Int? {
+        guard isWritable else { throw CoreError(.vaultReadOnly) }
+        guard let link = try checkpoint(at: time) else { return nil }
+        return try inStorage { () throws(StorageError) in
+            guard let plan = try repository.droppingPlan(below: link, unacknowledged: unacknowledged) else { return nil }
+            return try repository.drop(plan, unacknowledged: unacknowledged) == nil ? link : nil
+        }
     }
 
     /// The checkpoint below which history from before a time may go; nil: there is none, or nothing is older.
     private func checkpoint(at time: Milliseconds) throws -> Int? {
+        guard let writeCheckpoint else { return try checkpoint(asOldAs: time) }
         let frontier = try inStorage(repository.frontier(at: time))
-        if let writeCheckpoint {
-            guard try inStorage(repository.hasEntries(below: frontier)) else { return nil }
-            return try writeCheckpoint([], frontier)
-        }
+        guard try inStorage(repository.hasEntries(below: frontier)) else { return nil }
+        return try writeCheckpoint([], frontier)
+    }
+
+    /// The newest checkpoint of a time or before; nil: there is none.
+    package func checkpoint(asOldAs time: Milliseconds) throws -> Int? {
         let now = clock.now
         let age = now - min(time, now)
         return try inStorage(
@@ -88,7 +105,8 @@ extension Vault {
         // compacted already: an index that cannot be used now is made anew when it is next needed.
         try? forgetWords()
         return VaultCompaction(
-            blobs: blobs, removedCount: max(0, before - kept), keptCount: kept, link: link,
+            blobs: blobs, removedCount: max(0, before - kept), keptCount: kept,
+            link: link.map { repository.chains.members.links[$0].hash.hex },
             removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
     }
 
@@ -148,7 +166,9 @@ extension Vault {
             }
         }
         return VaultCheck(
-            repository: report, isHistoryPending: try isHistoryPending, attachmentCount: check.count, attachmentProblems: check.problems,
+            repository: report, isHistoryPending: report.isClean ? try isHistoryPending : false,
+            removal: report.isClean ? try inStorage(repository.dropping()).map { ($0.link.hex, $0.count) } : nil,
+            attachmentCount: check.count, attachmentProblems: check.problems,
             absentCount: check.absentCount, index: report.isClean ? try checkIndex() : nil)
     }
 

@@ -11,6 +11,8 @@ package struct LogLine: Sendable {
     package let commit: BlobName
     /// When it was made, by the clock of the device that made it.
     package let time: Milliseconds
+    /// The log that it is in.
+    package let instance: UniqueID
     /// The device that made it; `Store.deviceName` knows what people call it.
     package let device: [UInt8]
     /// How many items it touched, with their files: of more than `countedItemMax` the first.
@@ -176,8 +178,9 @@ extension Vault {
             let touched = try touchedItems(by: entry)
             lines.append(
                 LogLine(
-                    commit: entry.name, time: entry.body.time, device: entry.context.deviceID.bytes,
-                    itemCount: touched.count, hasMore: touched.hasMore, items: touched.items))
+                    commit: entry.name, time: entry.body.time, instance: entry.instance,
+                    device: entry.context.deviceID.bytes, itemCount: touched.count, hasMore: touched.hasMore,
+                    items: touched.items))
         }
         return lines
     }

@@ -80,7 +80,6 @@ package struct NotePurge: StoreOperation {
         package var readableVersionCount: Int?
         package var removedFileCount: Int?
         package var keptCommitCount: Int?
-        package var unmergedHeadCount: Int?
         package var record: String?
 
         package init() {}
@@ -89,9 +88,7 @@ package struct NotePurge: StoreOperation {
             RecordField("readableVersionCount", \.readableVersionCount, "of these, those that touched the notes"),
             RecordField("removedFileCount", \.removedFileCount, "files that went with them"),
             RecordField("keptCommitCount", \.keptCommitCount, "changes that stay"),
-            RecordField(
-                "unmergedHeadCount", \.unmergedHeadCount, "lines of history not merged yet, which may show them"),
-            RecordField("record", \.record, "the commit that says so"))
+            RecordField("record", \.record, "the link that says so"))
     }
 }
 
