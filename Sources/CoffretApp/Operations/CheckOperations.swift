@@ -1,5 +1,6 @@
 // Operations that look after vaults.
 
+internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys

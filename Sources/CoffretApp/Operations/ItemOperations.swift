@@ -101,7 +101,7 @@ extension ItemEdit: PerformedOperation {
     /// The new text, with what others saved since `baseText` was read.
     private func merged(_ text: String, over current: String) throws -> String {
         guard let baseText, current != baseText else { return text }
-        guard let merged = LineMerge(base: baseText, first: text, second: current).text else {
+        guard let merged = ItemTexts.merged(text, current, over: baseText) else {
             throw OperationError(.textChanged, at: self.item)
         }
         return merged
@@ -250,11 +250,6 @@ extension ItemHistory: PerformedOperation {
         }
         return answer
     }
-}
-
-extension StoreDesk {
-    /// What people call a device, told apart from another one of the same name.
-    package func deviceName(_ device: [UInt8]) -> String { (try? store.deviceLabel(device)) ?? "another device" }
 }
 
 extension CodeRead: PerformedOperation {

@@ -80,6 +80,16 @@ package struct TextMerge {
         return ShownText(text: shown, replaces: equal, hiddenCount: ordered.count - equal.count, isMerged: false)
     }
 
+    /// Two texts that both grew from `base`, put together by lines.
+    ///
+    /// - Returns: nil if they contradict each other.
+    package static func merged(_ first: [UInt8], _ second: [UInt8], over base: [UInt8]) -> [UInt8]? {
+        var table = LineTable()
+        let lines = table.lines(of: base)
+        let versions = [table.lines(of: first), table.lines(of: second)]
+        return LineMerge.merge(versions, over: lines).map { table.text(of: $0) }
+    }
+
     private func text(of dot: Dot) throws(HistoryError) -> [UInt8]? {
         do throws(HistoryError) {
             return try value(dot)
