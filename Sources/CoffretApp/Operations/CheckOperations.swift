@@ -4,6 +4,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretLogs
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync

@@ -5,7 +5,7 @@ package import CoffretCore
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretSearch
-package import CoffretStorage
+internal import CoffretStorage
 internal import CoffretTerminal
 package import CoffretWire
 

@@ -3,8 +3,10 @@
 internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
+internal import CoffretSync
 internal import CoffretTerminal
 package import CoffretWire
 

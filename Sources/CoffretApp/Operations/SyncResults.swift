@@ -3,7 +3,9 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretHistory
 internal import CoffretKeys
+internal import CoffretLogs
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
