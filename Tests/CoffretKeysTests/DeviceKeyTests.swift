@@ -173,8 +173,8 @@ struct DeviceKeyTests {
         }
         #expect(!isRight(wrong, 2))
         #expect(try owner.vaultKeys(for: id).currentEpoch == 1, "none of them opens anything")
-        #expect(try joined.accept(#require(owner.makeDeviceBoxes().first)).renewed == [id])
-        #expect(try joined.accept(#require(owner.makeDeviceBoxes().first)).renewed.isEmpty, "the same once more")
+        #expect(try joined.accept(try #require(try owner.makeDeviceBoxes().first)).renewed == [id])
+        #expect(try joined.accept(try #require(try owner.makeDeviceBoxes().first)).renewed.isEmpty, "the same once more")
         // In both keyrings as they lie on the disk, the chain decides.
         for keyring in [try fixture.open(), try other.open("two")] {
             #expect(try keyring.vault(id).offered.count == 2)
@@ -182,7 +182,7 @@ struct DeviceKeyTests {
             #expect(try keyring.vault(id).offered.count == 2)
             #expect(try keyring.settleKeys(of: id, newest: 2, commits: isRight))
             #expect(try keyring.vaultKeys(for: id).currentEpoch == 2 && keyring.vault(id).offered.isEmpty)
-            #expect(isRight(try #require(keyring.vaultKey(of: id, epoch: 2)), 2))
+            #expect(isRight(try #require(try keyring.vaultKey(of: id, epoch: 2)), 2))
         }
         // Of epochs that no chain has, four are kept, for thirty days.
         let keyring = try fixture.open()

@@ -306,52 +306,6 @@ struct FileExchangeTests {
         #expect(try FileExchange(store: there, transport: zone).fetch([bad, good].map(wanted)).problems.isEmpty)
     }
 
-    @Test("more waiting files than are remembered keep nothing back; the next try looks at all files")
-    func manyWaiting() throws {
-        let head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
-        let address = BlobAddress(try #require(Bytes32(random.bytes(count: 32...32))))
-        let files = (0...SyncMemory.waitingFileCountMax).map { _ in UniqueID.generate(from: random) }
-        var tally = FileTally()
-        tally.waiting = files.map { WaitingFile(fileID: $0, byteCount: 7, roomByteCount: 0) }
-        var first = begun(SyncMemory(server: "x"))
-        _ = first.handle(.server(.head(ZoneHead(address: nil, cursor: [1], epoch: 1))))
-        let export = SyncExport(
-            head: head, address: address, epoch: 1, commitCount: 1, blobCount: 1, files: files)
-        _ = first.handle(.vault(.exported(export)))
-        guard case .vault(.remember(var memory)) = first.handle(.filesSent(tally)).first else {
-            Issue.record("what waits is remembered")
-            return
-        }
-        #expect(memory.waitingFiles.count == SyncMemory.waitingFileCountMax && memory.hasMoreWaitingFiles)
-        guard case .vault(.nextPart) = first.handle(.vault(.remembered)).first else {
-            Issue.record("the push follows the note")
-            return
-        }
-        #expect(SyncMemory.decode(memory.encode()) == memory)
-
-        // An edit meanwhile tries none; whoever tries looks at all, and then it is over.
-        memory.head = head
-        let shown = SyncEngine.Event.server(.head(ZoneHead(address: address.bytes, cursor: [1], epoch: 1)))
-        for tries in [false, true] {
-            var options = SyncEngine.Options()
-            options.triesWaitingFiles = tries
-            var engine = begun(memory, options)
-            _ = engine.handle(shown)
-            #expect(engine.handle(.vault(.judged(.same))) == [.vault(.export(from: head, withAllFiles: tries))])
-            let all = SyncExport(
-                head: head, address: address, epoch: 1, commitCount: 0, blobCount: 0, files: tries ? files : [])
-            let next = engine.handle(.vault(.exported(all)))
-            guard tries else {
-                #expect(next == [.vault(.remember(memory))])
-                continue
-            }
-            #expect(next == [.sendFiles(files, known: memory.waitingFiles)])
-            var done = memory
-            (done.waitingFiles, done.hasMoreWaitingFiles) = ([], false)
-            #expect(engine.handle(.filesSent(FileTally())) == [.vault(.remember(done))])
-        }
-    }
-
     @Test("the memory keeps files that wait, the server and failed audits")
     func remembered() throws {
         var memory = LogMemory()
@@ -369,8 +323,8 @@ struct FileExchangeTests {
 
     @Test("entries that name files are pushed after the files; where these cannot be sent nothing is pushed")
     func order() throws {
-        let person = try LogPerson(SeededGenerator(seed: 7))
-        let device = try person.addDevice()
+        let person = try LogPerson(random, server: LogServer(random: random))
+        let device = person.devices[0]
         var asked = 0
         device.willPush = { entries in
             asked += entries.count

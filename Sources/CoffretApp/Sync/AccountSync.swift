@@ -153,7 +153,8 @@ package final class AccountSync {
         }
         do {
             return try attempt()
-        } catch let error as SyncError where try lacksZone(record, error, transport) {
+        } catch let error as SyncError where error.code == .refused || error.code == .chainsRefused {
+            guard try lacksZone(record, error, transport) else { throw error }
             // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
             try account.makeZone(for: record)
             return try attempt()
