@@ -86,6 +86,8 @@ package struct SyncReport: Equatable, Sendable {
     package var serverHead: [UInt8]?
     package var receivedEntryCount = 0
     package var sentEntryCount = 0
+    package var receivedByteCount = 0
+    package var sentByteCount = 0
     /// Items that this sync left with values between which a person has to choose.
     package var conflictedItemCount = 0
     /// Objects of nobody who may write; nothing follows from them.
@@ -128,6 +130,8 @@ package struct SyncReport: Equatable, Sendable {
         var both = next
         both.receivedEntryCount += receivedEntryCount
         both.sentEntryCount += sentEntryCount
+        both.receivedByteCount += receivedByteCount
+        both.sentByteCount += sentByteCount
         both.conflictedItemCount = max(conflictedItemCount, next.conflictedItemCount)
         both.refusedCount += refusedCount
         both.setAsideCount += setAsideCount
@@ -148,6 +152,8 @@ package struct SyncReport: Equatable, Sendable {
         serverHead = logs.serverHead
         receivedEntryCount += logs.receivedCount
         sentEntryCount += logs.sentCount
+        receivedByteCount += logs.receivedByteCount
+        sentByteCount += logs.sentByteCount
         refusedCount += logs.refusedCount
         replacedHeadCount += logs.refusedHead == nil ? 0 : 1
         missingLogCount = logs.missing.count

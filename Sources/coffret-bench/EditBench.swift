@@ -100,19 +100,18 @@ enum EditBench {
         let transport = HTTPZoneTransport(
             client: account.connection.client, zone: record.vaultID.bytes,
             device: try device.store.keyring.deviceID().bytes,
-            signingKey: try device.store.keyring.authorIdentity(for: record.vaultID).signingKey,
             fields: { account.connection.fields }, renew: { false })
         let syncer = try VaultSyncer(
             device.store, record, server: account.connection.settings.address.url, transport: transport,
-            random: SystemRandomSource(), clock: SystemWallClock())
+            clock: SystemWallClock(), sendKeys: { _ in })
         for acknowledges in [true, false] {
-            var options = SyncEngine.Options()
+            var options = SyncOptions()
             options.acknowledges = acknowledges
             for round in 0...count {
                 let start = nowSeconds()
                 let report = try syncer.sync(options)
                 guard round > 0 else { continue }
-                guard report.receivedCommitCount + report.sentCommitCount == 0 else {
+                guard report.receivedEntryCount + report.sentEntryCount == 0 else {
                     throw BenchFailure(text: "there was something new")
                 }
                 print("\(acknowledges ? "nothing" : "head") \(decimal((nowSeconds() - start) * 1e3, 3))")

@@ -34,7 +34,6 @@ enum SyncBench {
             HTTPZoneTransport(
                 client: account.connection.client, zone: record.vaultID.bytes,
                 device: try store.keyring.deviceID().bytes,
-                signingKey: try store.keyring.authorIdentity(for: record.vaultID).signingKey,
                 fields: { account.connection.fields },
                 renew: { (try? account.renewSession()) != nil })
         }
@@ -43,7 +42,7 @@ enum SyncBench {
         func syncer(_ record: VaultRecord) throws -> VaultSyncer {
             try VaultSyncer(
                 store, record, server: account.connection.settings.address.url, transport: transport(record),
-                random: SystemRandomSource(), clock: clock)
+                clock: clock, sendKeys: { _ in })
         }
     }
 
@@ -79,9 +78,9 @@ enum SyncBench {
             let there = try second.syncer(record)
             let down = try sync(there)
             note("2 first sync down", down.seconds)
-            print("first sync: \(up.report.progress.sentCount) objects, \(up.report.progress.sentByteCount) bytes up;")
+            print("first sync: \(up.report.sentEntryCount) entries, \(up.report.sentByteCount) bytes up;")
             print(
-                "            \(down.report.progress.receivedByteCount) bytes down, \(down.report.requestCount) requests"
+                "            \(down.report.receivedByteCount) bytes down, \(down.report.requestCount) requests"
             )
             let vault = try second.store.openVault(id.hex, isWritable: false)
             let listing = try measureSeconds {
@@ -111,8 +110,8 @@ enum SyncBench {
                 let down = try sync(there)
                 note("7 one edit up", up.seconds)
                 note("8 one edit down", down.seconds)
-                bytesUp = max(bytesUp, up.report.progress.sentByteCount)
-                bytesDown = max(bytesDown, down.report.progress.receivedByteCount)
+                bytesUp = max(bytesUp, up.report.sentByteCount)
+                bytesDown = max(bytesDown, down.report.receivedByteCount)
             }
         }
         report(times, count: count)
@@ -137,7 +136,7 @@ enum SyncBench {
     /// The head, as a device asks that keeps its session and its vault open.
     private static func request(_ device: Device, _ record: VaultRecord) throws -> Double {
         let transport = try device.transport(record)
-        return measureSeconds { _ = transport.send(.head) { _ in } }
+        return try measureSeconds { _ = try transport.send(.head) { _ in } }
     }
 
     private static func fill(_ device: Device, _ id: VaultID, count: Int) throws -> [EntityID] {
