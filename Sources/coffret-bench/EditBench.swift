@@ -7,6 +7,7 @@ import CoffretCore
 import CoffretCrypto
 import CoffretHTTP
 import CoffretKeys
+import CoffretLogs
 import CoffretStorage
 import CoffretSync
 import Glibc

@@ -6,6 +6,7 @@ internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretLogs
 internal import CoffretStorage
 internal import Glibc
 
