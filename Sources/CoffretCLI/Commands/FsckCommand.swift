@@ -60,7 +60,7 @@ enum FsckCommand {
     private static func unit(of phase: FsckProgress.Phase) -> String {
         switch phase {
         case .files: "byte"
-        case .commits: "change"
+        case .entries: "change"
         case .trees: "state"
         case .attachments: "item"
         }

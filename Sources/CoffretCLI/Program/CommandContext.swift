@@ -4,6 +4,7 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretLogs
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal

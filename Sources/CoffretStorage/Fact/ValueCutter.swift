@@ -21,7 +21,7 @@ package struct ValueCutter: Sendable {
     }
 
     package init(keys: VaultKeys) {
-        self.init(key: keys.shortHashKey(.valuePiece, treeGeneration: VaultRepository.treeGeneration))
+        self.init(key: keys.shortHashKey(.valuePiece, treeGeneration: FactTrees.generation))
     }
 
     /// The ranges of the pieces, in order; together they are `value`, which is not empty.

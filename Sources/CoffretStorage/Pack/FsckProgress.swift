@@ -4,7 +4,6 @@
 package struct FsckProgress: Sendable {
     package enum Phase: String, Sendable {
         case files
-        case commits
         case entries
         case trees
         /// Files of items; how many there are is known at the end.

@@ -14,6 +14,9 @@ package struct FactTree {
 ///
 /// Not Sendable; it belongs to the isolation domain of its reader.
 package final class FactTrees {
+    /// Of the rule that cuts trees and values (Spec/tree.md).
+    static let generation: UInt32 = 1
+
     private let nodes: NodeStore
     private let editor: TreeEditor
     private let splitHash: SplitHash
@@ -21,7 +24,7 @@ package final class FactTrees {
     /// - Parameter allowsRetractions: for trees of changes; else a retraction makes a leaf malformed.
     package init(reader: any BlobReader, keys: VaultKeys, allowsRetractions: Bool = false) {
         nodes = NodeStore(reader: reader, allowsRetractions: allowsRetractions, hasHeights: true)
-        splitHash = SplitHash(keys: keys, treeGeneration: VaultRepository.treeGeneration)
+        splitHash = SplitHash(keys: keys, treeGeneration: FactTrees.generation)
         editor = TreeEditor(store: nodes, splitHash: splitHash)
     }
 
