@@ -6,6 +6,7 @@ import CoffretBase
 import CoffretCore
 import CoffretCrypto
 import CoffretKeys
+import CoffretLogs
 import CoffretStorage
 
 enum CommitBench {
@@ -58,8 +59,8 @@ enum CommitBench {
                 try measureBoth {
                     if isBareFact {
                         let key = FactKey(entity: id, attribute: ItemAttribute.text)
-                        let bytes = CBOREncoder.encode { $0.encode(text: value) }
-                        try vault.batch { (batch) in batch.write([FactChange(key: key, value: bytes)]) }
+                        let bytes = Array(value.utf8)
+                        try vault.batch { (batch) in batch.write([LogChange(key: key, value: bytes)]) }
                     } else {
                         try vault.update(id) { item in item.text = value }
                     }

@@ -1,8 +1,9 @@
-// Many commits, one after the other, in a store that is kept small meanwhile. The one thing to keep true: the upkeep is
+// Many entries, one after the other, in a store that is kept small meanwhile. The one thing to keep true: the upkeep is
 // the call that the agent's child makes, at the distance in which commands come.
 
 import CoffretBase
 import CoffretCrypto
+import CoffretLogs
 import CoffretStorage
 
 enum GrowthBench {
@@ -17,14 +18,8 @@ enum GrowthBench {
         removeTree(directory)
         defer { removeTree(directory) }
         let random = SystemRandomSource()
-        guard let vaultID = VaultID(random.bytes(count: 32)) else { preconditionFailure("32 bytes make an id") }
-        let keys = VaultKeys.generate(vaultID: vaultID, from: random)
-        let author = CommitAuthor(
-            signingKey: .generate(from: random), deviceID: random.bytes(count: 16),
-            instanceID: .generate(from: random), accountID: random.bytes(count: 32),
-            deviceChainHead: random.bytes(count: 32), memberChainHead: random.bytes(count: 32))
-        let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: SystemWallClock())
-        try VaultRepository.create(directory: directory, keys: keys, author: author, environment: environment).close()
+        let vault = try BenchVault()
+        try vault.create(directory).close()
 
         var generator = BenchGenerator(state: 7)
         let entities = (0..<noteCount).map { _ in EntityID(kind: UInt8(ascii: "N"), uuid: .generate(from: random)) }
@@ -34,22 +29,19 @@ enum GrowthBench {
         var number = 0
         let seconds = try measureSeconds {
             while number < commitCount {
-                let writer = try VaultRepository.open(
-                    directory: directory, keys: keys, author: author, mode: .readWrite(lockTimeoutMilliseconds: 1_000),
-                    environment: environment)
+                let writer = try vault.open(directory, .readWrite(lockTimeoutMilliseconds: 1_000))
                 for _ in 0..<min(commitsBetweenTendings, commitCount - number) {
                     let text = generator.bytes(count: generator.logNormal(median: 600, sigma: 1))
                     raw += text.count
                     let key = FactKey(entity: entities[generator.next(below: noteCount)], attribute: "body")
                     try writer.commit(
-                        [FactChange(key: key, value: text)], time: 1_700_000_000_000 + Int64(number) * 60_000)
+                        [LogChange(key: key, value: text)], time: 1_700_000_000_000 + Int64(number) * 60_000)
                     number += 1
                 }
                 descriptors = max(descriptors, fileCount(below: "/proc/self/fd"))
                 writer.close()
                 if isTended {
-                    let reader = try VaultRepository.open(
-                        directory: directory, keys: keys, author: nil, mode: .readOnly, environment: environment)
+                    let reader = try vault.open(directory, .readOnly)
                     let spent = try measureSeconds {
                         let report = try reader.tend()
                         compactions += report.compacted == nil ? 0 : 1
@@ -61,7 +53,7 @@ enum GrowthBench {
                 bytes = max(bytes, diskByteCount(directory))
             }
         }
-        StorageBench.report("commits of one text each", Double(number), "", places: 0)
+        StorageBench.report("entries of one text each", Double(number), "", places: 0)
         StorageBench.report("all of it", seconds, "s")
         StorageBench.report("texts as they were written", Double(raw) / 1e6, "MB")
         StorageBench.report("files at most", Double(files), "", places: 0)

@@ -1,12 +1,11 @@
-// Histories on disk beside histories of commits, in one run. Invariant: both write the same changes in turn, so that what
-// else the machine does meets both alike.
+// Histories on disk: one fact at a time, edits of a note, and the history of one among many. Invariant: nothing is measured
+// before it was written.
 
 import CoffretBase
 import CoffretCrypto
 import CoffretHistory
 import CoffretLogs
 import CoffretStorage
-import CoffretTrust
 
 enum LogsBench {
     fileprivate static let time: Milliseconds = 1_700_000_000_000
@@ -21,59 +20,27 @@ enum LogsBench {
             return
         }
         try PosixFileSystem().removeTree(arguments[0])
-        let pair = try RepositoryPair(directory: arguments[0])
+        let pair = try LogsRun(directory: arguments[0])
         try pair.fill(10_000)
         try pair.commitFacts(count)
         try pair.editNote(min(count, 400))
         pair.logs.close()
-        pair.commits.close()
         if entryCount > 0 { try pair.readHistory(versionCount: 500, entryCount: entryCount) }
     }
 }
 
-/// A vault of logs and one of commits with the same facts.
-private final class RepositoryPair {
+/// A vault of logs with some facts.
+private final class LogsRun {
     let logs: LogRepository
-    let commits: VaultRepository
     private let directory: String
-    private let keys: VaultKeys
-    private let author: LogAuthor
-    private let chains: VaultChains
-    private let environment: StorageEnvironment
-    private let random = SystemRandomSource()
+    private let vault: BenchVault
     private var notes = NoteGenerator(seed: 7)
     private var state: UInt64 = 42
 
     init(directory: String) throws {
         self.directory = directory
-        environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: SystemWallClock())
-        let (device, signing) = (UniqueID.generate(from: random), SigningKey.generate(from: random))
-        let deviceKeys = DeviceKeys(
-            signing: signing.verifyingKey, box: AgreementKey.generate(from: random).publicKey,
-            noise: AgreementKey.generate(from: random).publicKey)
-        let chain = try VerifiedDeviceChain.verify([
-            VerifiedDeviceChain.found(deviceID: device, keys: deviceKeys, details: [], with: signing)
-        ])
-        let account = AccountDevices(chain)
-        let foundation = VaultFoundation(
-            random: random.bytes(count: 32), accountID: chain.accountID, deviceChainHead: chain.head.linkHash,
-            keyCommitment: random.bytes(count: 32))
-        let members = try VerifiedMembers(
-            founding: VerifiedMemberChain.found(foundation, details: [], with: signing), founder: account, chain: chain)
-        guard let head = ChainPosition(chain.head) else { preconditionFailure("a hash has 32 bytes") }
-        author = LogAuthor(accountID: chain.accountID, deviceID: device, deviceHead: head, signingKey: signing)
-        chains = VaultChains(accounts: [chain.accountID: account], members: members.state)
-        keys = VaultKeys.generate(vaultID: members.vaultID, from: random)
-        logs = try LogRepository.create(
-            directory: directory + "/logs", keys: keys, author: author, chains: chains, environment: environment,
-            isText: { $0.attribute == "text" })
-        commits = try VaultRepository.create(
-            directory: directory + "/commits", keys: keys,
-            author: CommitAuthor(
-                signingKey: signing, deviceID: device.bytes, instanceID: .generate(from: random),
-                accountID: chain.accountID.bytes, deviceChainHead: chain.head.linkHash,
-                memberChainHead: random.bytes(count: 32)),
-            environment: environment)
+        vault = try BenchVault()
+        logs = try vault.create(directory + "/logs")
     }
 
     private func key(_ number: Int, _ attribute: Attribute = "title") -> FactKey {
@@ -90,42 +57,29 @@ private final class RepositoryPair {
     func fill(_ count: Int) throws {
         let values = (0..<count).map { (key($0), Array("the title of note \($0)".utf8)) }
         try logs.commit(values.map { LogChange(key: $0.0, value: $0.1) }, time: LogsBench.time)
-        try commits.commit(values.map { FactChange(key: $0.0, value: $0.1) }, time: LogsBench.time)
-        // Both begin with no tail.
-        try commits.checkpoint()
         logs.policy = .longLived
-        commits.checkpointPolicy = .resident
     }
 
-    /// One fact at a time, in turn.
+    /// One fact at a time.
     func commitFacts(_ count: Int) throws {
-        var (mine, theirs) = ([Double](), [Double]())
+        var times: [Double] = []
         var byteCounts: [Int] = []
-        var (mineCPU, theirsCPU) = (0.0, 0.0)
+        var processor = 0.0
         for index in 0..<count {
             let (key, value) = (key(below(10_000)), Array("changed for the \(index)th time".utf8))
             let before = logs.journalByteCount
-            mineCPU += try measureCPUSeconds {
-                mine.append(
+            processor += try measureCPUSeconds {
+                times.append(
                     try measureSeconds {
                         try logs.commit([LogChange(key: key, value: value)], time: LogsBench.time)
                     })
             }
             byteCounts.append(logs.journalByteCount - before)
-            theirsCPU += try measureCPUSeconds {
-                theirs.append(
-                    try measureSeconds {
-                        try commits.commit([FactChange(key: key, value: value)], time: LogsBench.time)
-                    })
-            }
         }
-        for (name, times, cpu) in [("logs", mine, mineCPU), ("commits", theirs, theirsCPU)] {
-            let mean = decimal(cpu / Double(count) * 1e6, 1)
-            print("one fact, \(name): \(decimal(median(times) * 1e6, 1)) us median, \(mean) us CPU with checkpoints")
-        }
-        print("ratio: \(decimal(median(mine) / median(theirs))) of medians, \(decimal(mineCPU / theirsCPU)) of CPU")
-        let (middle, mean) = (byteCounts.sorted()[count / 2], byteCounts.reduce(0, +) / count)
-        print("bytes in the journal: \(middle) median, \(mean) mean with checkpoints")
+        let mean = decimal(processor / Double(count) * 1e6, 1)
+        print("one fact: \(decimal(median(times) * 1e6, 1)) us median, \(mean) us CPU with checkpoints")
+        let (middle, average) = (byteCounts.sorted()[count / 2], byteCounts.reduce(0, +) / count)
+        print("bytes in the journal: \(middle) median, \(average) mean with checkpoints")
     }
 
     /// Edits of one note of 9 KiB: a few words of a line.
@@ -151,14 +105,7 @@ private final class RepositoryPair {
     /// A store of its own, that is opened again before it is asked.
     func readHistory(versionCount: Int, entryCount: Int) throws {
         let folder = directory + "/many"
-        func open(_ mode: BlobStore.Mode) throws -> LogRepository {
-            try LogRepository.open(
-                directory: folder, keys: keys, author: author, chains: chains, mode: mode, environment: environment,
-                isText: { $0.attribute == "text" })
-        }
-        let writer = try LogRepository.create(
-            directory: folder, keys: keys, author: author, chains: chains, environment: environment,
-            isText: { $0.attribute == "text" })
+        let writer = try vault.create(folder)
         writer.policy = .longLived
         let note = key(-1, "text")
         for index in 0..<entryCount {
@@ -170,7 +117,7 @@ private final class RepositoryPair {
         writer.close()
         var reader: LogRepository?
         let opening = try measureSeconds {
-            reader = try open(.readOnly)
+            reader = try vault.open(folder, .readOnly)
             _ = try reader?.present()
         }
         var found = 0

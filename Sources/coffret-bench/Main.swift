@@ -15,7 +15,7 @@ struct Main {
     static let modes: [BenchMode] = [
         BenchMode(name: "crypto", purpose: "sealing and hashing, against the C libraries", run: CryptoBench.run),
         BenchMode(
-            name: "storage", purpose: "facts, commits and history, against the design's targets", run: StorageBench.run),
+            name: "storage", purpose: "facts, entries and history, against the design's targets", run: StorageBench.run),
         BenchMode(
             name: "search", purpose: "search over 100,000 notes, against plain SQLite FTS5", run: SearchBench.run),
         BenchMode(
@@ -25,11 +25,11 @@ struct Main {
             purpose: "whether a search finds the right page, for `Scripts/bench search-quality`",
             run: SearchQualityBench.run),
         BenchMode(
-            name: "growth", purpose: "files and bytes of a store after 100,000 commits", run: GrowthBench.run),
+            name: "growth", purpose: "files and bytes of a store after 100,000 entries", run: GrowthBench.run),
         BenchMode(
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
-            name: "logs", purpose: "histories on disk beside histories of commits", run: LogsBench.run),
+            name: "logs", purpose: "histories on disk: a fact, an edit, the history of one note", run: LogsBench.run),
         BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
         BenchMode(

@@ -3,21 +3,22 @@
 
 import CoffretBase
 import CoffretCrypto
+import CoffretLogs
 import CoffretStorage
 import Glibc
 
 final class StorageRun {
     private let directory: String
     private let factCount: Int
-    private let keys: VaultKeys
-    private let author: CommitAuthor
-    private let environment: StorageEnvironment
-    private var repository: VaultRepository
+    private let vault: BenchVault
+    private var repository: LogRepository
     private var generator = BenchGenerator(state: 42)
     private var rawByteCount = 0
     private var buildSeconds = 0.0
     private var buildCPUSeconds = 0.0
 
+    /// Nothing is stored before it is asked for.
+    private static let policy = LocalCheckpointPolicy(changeCountMax: .max, byteCountMax: .max)
     private static let attributes: [Attribute] = [
         "body", "created", "modified", "title", "url", "source", "pinned", "archived", "color", "order",
     ]
@@ -25,20 +26,11 @@ final class StorageRun {
     init(factCount: Int, directory: String) throws {
         self.factCount = factCount
         self.directory = directory
-        let random = SystemRandomSource()
-        guard let vaultID = VaultID(random.bytes(count: 32)) else { preconditionFailure("32 bytes make an id") }
-        keys = VaultKeys.generate(vaultID: vaultID, from: random)
-        author = CommitAuthor(
-            signingKey: .generate(from: random), deviceID: random.bytes(count: 16),
-            instanceID: .generate(from: random), accountID: random.bytes(count: 32),
-            deviceChainHead: random.bytes(count: 32), memberChainHead: random.bytes(count: 32))
-        environment = StorageEnvironment(
-            fileSystem: PosixFileSystem(), random: random, clock: SystemWallClock())
+        vault = try BenchVault()
         removeTree(directory)
-        repository = try VaultRepository.create(
-            directory: directory, keys: keys, author: author, environment: environment,
-            checkpointPolicy: CheckpointPolicy(factCountMax: .max, byteCountMax: .max))
-        var changes: [FactChange] = []
+        repository = try vault.create(directory)
+        repository.policy = Self.policy
+        var changes: [LogChange] = []
         changes.reserveCapacity(factCount)
         for number in 0..<factCount {
             let change = change(number)
@@ -47,7 +39,7 @@ final class StorageRun {
         }
         buildSeconds = try measureSeconds {
             buildCPUSeconds = try measureCPUSeconds {
-                let bulk = try repository.beginBulk()
+                let bulk = try repository.beginBatch()
                 for change in changes { try bulk.add(change) }
                 try bulk.commit(time: 1_700_000_000_000)
             }
@@ -67,17 +59,16 @@ final class StorageRun {
             entity: EntityID(kind: UInt8(ascii: "N"), uuid: uuid), attribute: Self.attributes[number % 10])
     }
 
-    private func change(_ number: Int) -> FactChange {
+    private func change(_ number: Int) -> LogChange {
         let isBody = number % 10 == 0
         let byteCount = isBody ? generator.logNormal(median: 600, sigma: 1.3) : 1 + generator.next(below: 50)
-        return FactChange(key: key(number), value: generator.bytes(count: byteCount))
+        return LogChange(key: key(number), value: generator.bytes(count: byteCount))
     }
 
     private func reopen() throws {
         repository.close()
-        repository = try VaultRepository.open(
-            directory: directory, keys: keys, author: author, mode: .readWrite(lockTimeoutMilliseconds: 1_000),
-            environment: environment, checkpointPolicy: CheckpointPolicy(factCountMax: .max, byteCountMax: .max))
+        repository = try vault.open(directory, .readWrite(lockTimeoutMilliseconds: 1_000))
+        repository.policy = Self.policy
     }
 
     func reportBuild() {
@@ -88,14 +79,6 @@ final class StorageRun {
         StorageBench.report("index", Double(indexByteCount(directory)) / 1e6, "MB", goal: 1.2, limit: 2.4, places: 2)
         // Padding and record headers take it to 1.034 (decision 0005), and no further.
         StorageBench.report("disk / raw", disk, "", goal: 1, limit: 1.05, places: 3)
-        if let statistics = try? repository.present.treeStatistics() {
-            StorageBench.report("leaf size, mean", statistics.leafByteCountMean, "B", places: 0)
-            StorageBench.report(
-                "leaf size, variation", statistics.leafVariation, "", goal: 0.30, limit: 0.30, places: 3)
-            let maximum = Double(statistics.leafByteCountMax) / Double(BoundaryRule.leafTarget)
-            StorageBench.report("largest leaf / target", maximum, "", goal: 2.1, limit: 2.1, places: 2)
-            StorageBench.report("levels", Double(statistics.levelCount), "", places: 0)
-        }
     }
 
     /// Opening, and the first read, with and without the files in memory.
@@ -110,13 +93,13 @@ final class StorageRun {
                 try measureSeconds {
                     warmCPU.append(
                         try measureCPUSeconds {
-                            try reopen(); _ = try repository.present
+                            try reopen(); _ = try repository.present()
                         })
                 })
             repository.close()
             dropFromMemory(directory)
             coldOpen.append(try measureSeconds { try reopen() })
-            cold.append(try measureSeconds { _ = try repository.present.fact(key(round * 7_919 % factCount)) })
+            cold.append(try measureSeconds { _ = try repository.present().facts(under: key(round * 7_919 % factCount)) })
         }
         StorageBench.report("open, files in memory", Samples(warm).median * 1e6, "us", places: 0)
         StorageBench.report(
@@ -135,7 +118,6 @@ final class StorageRun {
         var appends: [Double] = []
         var byteCounts: [Double] = []
         var processorSeconds: [Double] = []
-        let readsBefore = repository.nodeReadCount
         for _ in 0..<2_000 {
             let changed = change(generator.next(below: factCount))
             let before = repository.journalByteCount
@@ -162,8 +144,6 @@ final class StorageRun {
         StorageBench.report(
             "bytes per commit, median", Samples(byteCounts).median, "B", goal: 500, limit: 500, places: 0)
         StorageBench.report("bytes per commit, mean", Samples(byteCounts).mean, "B", goal: 700, limit: 700, places: 0)
-        let reads = Double(repository.nodeReadCount - readsBefore) / 2_000
-        StorageBench.report("nodes read per commit", reads, "", limit: 6, places: 2)
         return median
     }
 
@@ -183,7 +163,7 @@ final class StorageRun {
         for _ in 0..<1_000 { try repository.commit([change(generator.next(below: factCount))], time: 1) }
         try reopen()
         let openSeconds = try measureCPUSeconds {
-            try reopen(); _ = try repository.present
+            try reopen(); _ = try repository.present()
         }
         StorageBench.report(
             "open with a tail of 1,000, processor", openSeconds * 1e3, "ms", goal: 3.1, limit: 6.2, places: 2)
@@ -195,40 +175,30 @@ final class StorageRun {
 
     func reportDifferences() throws {
         for (count, goal) in [(1, 0.2), (100, 8.0), (10_000, 350.0)] where count <= factCount {
-            let old = try repository.present.commitName
-            let bulk = try repository.beginBulk()
-            for _ in 0..<count { try bulk.add(change(generator.next(below: factCount))) }
-            try bulk.commit(time: 1)
+            let before = try repository.present()
+            let batch = try repository.beginBatch()
+            for _ in 0..<count { try batch.add(change(generator.next(below: factCount))) }
+            try batch.commit(time: 1)
             try repository.checkpoint()
+            let after = try repository.present()
             var seconds: [Double] = []
-            var reads = 0
             var found = 0
             for _ in 0..<5 {
-                try reopen()
-                guard let old, let new = try repository.present.commitName else { return }
-                let before = try repository.snapshot(at: old)
-                let after = try repository.snapshot(at: new)
-                let readsBefore = repository.nodeReadCount
                 found = 0
-                seconds.append(
-                    try measureCPUSeconds {
-                        var difference = try repository.difference(from: before, to: after)
-                        while try difference.next() != nil { found += 1 }
-                    })
-                reads = repository.nodeReadCount - readsBefore
+                seconds.append(try measureCPUSeconds { try before.forEachDifference(to: after) { _ in found += 1 } })
             }
             StorageBench.report(
-                "difference of \(found) keys, \(reads) nodes read, processor", Samples(seconds).median * 1e3, "ms",
-                goal: goal, limit: 2 * goal, places: 2)
+                "difference of \(found) keys, processor", Samples(seconds).median * 1e3, "ms", goal: goal,
+                limit: 2 * goal, places: 2)
         }
     }
 
     /// 10,000 commits with checkpoints as a resident process makes them, then compaction.
     func reportGrowth() throws {
-        _ = try repository.compact(dropHistoryOlderThan: nil, timeMilliseconds: 1, visiting: .none)
+        _ = try repository.compact()
         try reopen()
         let before = diskByteCount(directory)
-        repository.checkpointPolicy = .resident
+        repository.policy = .longLived
         let seconds = try measureSeconds {
             for _ in 0..<10_000 { try repository.commit([change(generator.next(below: factCount))], time: 1) }
         }
@@ -236,7 +206,7 @@ final class StorageRun {
         let grown = Double(diskByteCount(directory)) / Double(before)
         StorageBench.report("store after 10,000 commits", grown, "times", goal: 1.30, limit: 1.30, places: 3)
         let compaction = try measureCPUSeconds {
-            _ = try repository.compact(dropHistoryOlderThan: nil, timeMilliseconds: 1, visiting: .none)
+            _ = try repository.compact()
         }
         StorageBench.report("compaction, processor", compaction, "s", goal: 1.5, limit: 3, places: 2)
         let compacted = Double(diskByteCount(directory)) / Double(before)

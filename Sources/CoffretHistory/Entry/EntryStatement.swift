@@ -25,13 +25,17 @@ package struct WitnessedHead: Hashable, Sendable {
     }
 }
 
-/// Key 9 of an entry, sealed as the witnesses of commits are (Spec/commit.md section 10), for the person's own devices.
+/// Key 9 of an entry, for the person's own devices: ENV(heads key, "heads/seal", vault id ‖ instance id, length (4) ‖ content ‖
+/// zeros), the whole filled to a multiple of 512 bytes.
 ///
 /// Content: CBOR [2, [1*8 [vault id, frontier (name), [instance, number, name], member link number]]], ascending by vault
 /// id. Spec: Spec/history.md section 3.
 package enum EntryStatement {
     package static let countMax = 8
     private static let version: UInt64 = 2
+    /// The length shows how many there are in steps of this only.
+    private static let stepByteCount = 512
+    private static let lengthByteCount = 4
 
     /// - Parameters:
     ///   - heads: one to eight, of different vaults, in any order.
@@ -40,7 +44,13 @@ package enum EntryStatement {
     package static func seal(
         _ heads: [WitnessedHead], key: HeadsKey, vaultID: VaultID, instance: InstanceID, random: any RandomSource
     ) -> [UInt8] {
-        HeadStatement.seal(content: encode(heads), key: key, vaultID: vaultID, instance: instance, random: random)
+        let content = encode(heads)
+        var message = UInt32(content.count).bigEndianBytes + content
+        let remainder = message.count % stepByteCount
+        if remainder > 0 { message += [UInt8](repeating: 0, count: stepByteCount - remainder) }
+        return Envelope.seal(
+            message, key: key, context: .headsSeal, associatedData: vaultID.bytes + instance.bytes, fill: .none,
+            random: random)
     }
 
     /// - Returns: nil for bytes that are no statement of this vault and instance under this key, such as what a member of
@@ -48,10 +58,15 @@ package enum EntryStatement {
     package static func open(
         _ bytes: [UInt8], key: HeadsKey, vaultID: VaultID, instance: InstanceID
     ) -> [WitnessedHead]? {
-        guard let content = HeadStatement.openContent(bytes, key: key, vaultID: vaultID, instance: instance) else {
-            return nil
-        }
-        return decode(content)
+        let opened = try? unsafe Envelope.open(
+            bytes, key: key, context: .headsSeal, associatedData: vaultID.bytes + instance.bytes, fill: .none
+        ) { message in unsafe [UInt8](message) }
+        guard let message = opened, !message.isEmpty, message.count % stepByteCount == 0,
+            let stated = UInt32(bigEndianBytes: Array(message.prefix(lengthByteCount))),
+            case let end = lengthByteCount + Int(stated), end <= message.count, message.count - end < stepByteCount,
+            message[end...].allSatisfy({ $0 == 0 })
+        else { return nil }
+        return decode(Array(message[lengthByteCount..<end]))
     }
 
     package static func encode(_ heads: [WitnessedHead]) -> [UInt8] {
