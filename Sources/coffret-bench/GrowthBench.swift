@@ -18,7 +18,7 @@ enum GrowthBench {
         removeTree(directory)
         defer { removeTree(directory) }
         let random = SystemRandomSource()
-        let vault = try BenchVault()
+        let vault = try BenchRepositories()
         try vault.create(directory).close()
 
         var generator = BenchGenerator(state: 7)

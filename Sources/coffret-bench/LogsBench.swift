@@ -33,13 +33,13 @@ enum LogsBench {
 private final class LogsRun {
     let logs: LogRepository
     private let directory: String
-    private let vault: BenchVault
+    private let vault: BenchRepositories
     private var notes = NoteGenerator(seed: 7)
     private var state: UInt64 = 42
 
     init(directory: String) throws {
         self.directory = directory
-        vault = try BenchVault()
+        vault = try BenchRepositories()
         logs = try vault.create(directory + "/logs")
     }
 

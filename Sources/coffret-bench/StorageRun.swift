@@ -10,7 +10,7 @@ import Glibc
 final class StorageRun {
     private let directory: String
     private let factCount: Int
-    private let vault: BenchVault
+    private let vault: BenchRepositories
     private var repository: LogRepository
     private var generator = BenchGenerator(state: 42)
     private var rawByteCount = 0
@@ -26,7 +26,7 @@ final class StorageRun {
     init(factCount: Int, directory: String) throws {
         self.factCount = factCount
         self.directory = directory
-        vault = try BenchVault()
+        vault = try BenchRepositories()
         removeTree(directory)
         repository = try vault.create(directory)
         repository.policy = Self.policy

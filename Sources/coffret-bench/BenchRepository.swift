@@ -7,7 +7,7 @@ import CoffretLogs
 import CoffretStorage
 import CoffretTrust
 
-struct BenchVault {
+struct BenchRepositories {
     let keys: VaultKeys
     let author: LogAuthor
     let chains: VaultChains
