@@ -361,7 +361,7 @@ let testTargets: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore",
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore", "CoffretHistory", "CoffretLogs",
             "CoffretTerminal", "CoffretClient", "CoffretApp", "CoffretTestSupport", "CTestProcess",
         ]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

@@ -4,6 +4,7 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretKeys
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import Foundation
@@ -323,7 +324,7 @@ struct SeveralDevicesTests {
         let textKey = FactKey(entity: entity, attribute: LockedPart.text.attribute)
         try inVault(of: first, isWritable: true) { vault in
             try vault.batch { batch in
-                batch.write([FactChange(key: recordKey, value: record), FactChange(key: textKey, value: sealed)])
+                batch.write([LogChange(key: recordKey, value: record), LogChange(key: textKey, value: sealed)])
             }
         }
         for device in [first, second] { try device.succeed("sync") }

@@ -4,6 +4,7 @@ import CoffretBase
 import CoffretCore
 import CoffretCrypto
 import CoffretKeys
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import Foundation
@@ -49,7 +50,7 @@ struct SweepPartsTests {
             // Of a kind that no version has, so that nothing but the history is about it; too long to lie in a tree.
             let key = FactKey(entity: EntityID(kind: UInt8(ascii: "z"), uuid: id), attribute: "text")
             let value = random.bytes(count: 600...600)
-            return FactChange(key: key, value: isThere ? value : nil)
+            return LogChange(key: key, value: isThere ? value : nil)
         }
         _ = try vault.repository.commit(changes, time: SystemWallClock().now)
     }
