@@ -287,6 +287,13 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretHistorySupport",
             "CoffretTestSupport",
         ]),
+    // An account with devices and a vault, without a keyring, for tests.
+    .target(
+        name: "CoffretVaultSupport",
+        dependencies: [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretTestSupport",
+        ], path: "Tests/CoffretVaultSupport", swiftSettings: settings),
     tests(
         "CoffretLogsTests",
         [
@@ -301,7 +308,7 @@ let testTargets: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTrust", "CoffretStorage", "CoffretSQLite",
             "CoffretSearch",
-            "CoffretKeys", "CoffretCore", "CoffretTestSupport",
+            "CoffretKeys", "CoffretCore", "CoffretTestSupport", "CoffretHistory", "CoffretLogs", "CoffretVaultSupport",
         ]),
     tests(
         "CoffretKeyStoresTests",
@@ -310,7 +317,7 @@ let testTargets: [Target] = [
         "CoffretImportExportTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretStorage", "CoffretSearch", "CoffretCore",
-            "CoffretKeys", "CoffretImportExport", "CoffretTestSupport",
+            "CoffretKeys", "CoffretImportExport", "CoffretTestSupport", "CoffretHistory", "CoffretLogs", "CoffretVaultSupport",
         ]),
     .testTarget(
         name: "CoffretCLITests",

@@ -224,6 +224,9 @@ package final class LogRepository {
 
     // MARK: Files
 
+    /// Nodes of trees of facts that were read as blobs, for tests of costs.
+    package var nodeReadCount: Int { files.facts.nodeReadCount }
+
     package var isWritable: Bool { blobs.isWritable && author.signingKey != nil }
     package var directory: String { blobs.directory }
     /// Bytes of all transactions since the last compaction.

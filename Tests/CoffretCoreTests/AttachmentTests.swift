@@ -58,7 +58,7 @@ struct AttachmentTests {
             let attachment = try attach("a.txt", [1], to: id)
             let key = FactKey(entity: attachment.id, attribute: AttachmentAttribute.byteCount)
             let value = CBOREncoder.encode { $0.encode(signed: stated) }
-            try vault.repository.commit([FactChange(key: key, value: value)], time: 1)
+            try vault.repository.commit([LogChange(key: key, value: value)], time: 1)
             let found = try vault.item(id).attachments.first { $0.id == attachment.id }
             #expect(found?.byteCount == read, "\(stated)")
         }

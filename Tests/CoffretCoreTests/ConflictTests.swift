@@ -4,6 +4,8 @@
 import CoffretBase
 import CoffretCore
 import CoffretCrypto
+import CoffretHistory
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import Testing
@@ -11,27 +13,35 @@ import Testing
 @Suite("Conflicts")
 struct ConflictTests {
     let random = SeededGenerator.fromEnvironment()
-    let reader = ItemReader { (fact) in fact.inlineValue ?? [] }
+    /// Texts of these facts grew from nothing in common.
+    let reader = ItemReader(value: { (fact) in fact.inlineValue ?? [] }) { (_, facts) in
+        let winner = facts.winner
+        return ShownText(
+            text: winner?.inlineValue, replaces: [winner].compactMap { $0?.dot }, hiddenCount: facts.count - 1,
+            isMerged: false)
+    }
 
     func text(_ text: String) -> [UInt8] { CBOREncoder.encode { $0.encode(text: text) } }
+    /// The text of an item lies as it is.
+    func plain(_ text: String) -> [UInt8] { Array(text.utf8) }
     func time(_ time: Int64) -> [UInt8] { CBOREncoder.encode { $0.encode(signed: time) } }
 
     func fact(_ id: EntityID, _ attribute: Attribute, _ value: [UInt8], sequence: UInt64) -> Fact {
         Fact(
             key: FactKey(entity: id, attribute: attribute), content: .inline(value),
-            dot: Dot(instance: UniqueID.generate(from: random), sequence: sequence))
+            dot: Dot(instance: UniqueID.generate(from: random), sequence: sequence), height: sequence)
     }
 
     func newID() -> EntityID { EntityID(kind: ItemKind.login.rawValue, uuid: UniqueID.generate(from: random)) }
 
-    @Test("of concurrent values the greatest dot's is shown, the others are a visible conflict")
+    @Test("of concurrent values the greatest height's is shown, the others are a visible conflict")
     func siblings() throws {
         let id = newID()
         let facts = [
             fact(id, "created", time(5), sequence: 1), fact(id, "created", time(3), sequence: 1),
             fact(id, "modified", time(10), sequence: 2), fact(id, "modified", time(30), sequence: 1),
             fact(id, "pinned", time(1), sequence: 1), fact(id, "pinned", time(2), sequence: 2),
-            fact(id, "text", text("mine"), sequence: 2), fact(id, "text", text("theirs"), sequence: 7),
+            fact(id, "text", plain("mine"), sequence: 2), fact(id, "text", plain("theirs"), sequence: 7),
             fact(id, "title", text("same"), sequence: 1), fact(id, "title", text("same"), sequence: 2),
         ].sorted()
         let item = try #require(try reader.item(id, facts: facts, attachments: []))
@@ -46,17 +56,17 @@ struct ConflictTests {
     func settling() throws {
         let id = newID()
         let facts = [
-            fact(id, "created", time(1), sequence: 1), fact(id, "text", text("a"), sequence: 1),
-            fact(id, "text", text("b"), sequence: 2),
+            fact(id, "created", time(1), sequence: 1), fact(id, "text", plain("a"), sequence: 1),
+            fact(id, "text", plain("b"), sequence: 2),
         ].sorted()
         let old = try #require(try reader.item(id, facts: facts, attachments: []))
         #expect(try ItemWriter.changes(from: old, to: old).isEmpty)
         var settled = old
         settled.conflicts = []
         let changes = try ItemWriter.changes(from: old, to: settled)
-        #expect(changes == [FactChange(key: FactKey(entity: id, attribute: "text"), value: text("b"))])
+        #expect(changes == [LogChange(key: FactKey(entity: id, attribute: "text"), value: plain("b"))])
         settled.text = "a and b"
-        #expect(try ItemWriter.changes(from: old, to: settled).map(\.value) == [text("a and b")])
+        #expect(try ItemWriter.changes(from: old, to: settled).map(\.value) == [plain("a and b")])
     }
 
     @Test("any bytes as values leave the rest of the item readable")
@@ -66,7 +76,7 @@ struct ConflictTests {
         ]
         forAll(count: 300) { random in
             let id = newID()
-            var facts = [fact(id, "created", time(1), sequence: 1), fact(id, "text", text("good"), sequence: 1)]
+            var facts = [fact(id, "created", time(1), sequence: 1), fact(id, "text", plain("good"), sequence: 1)]
             for attribute in attributes where attribute != "text" && random.bool() {
                 facts.append(fact(id, attribute, random.bytes(count: 0...12), sequence: 1))
             }

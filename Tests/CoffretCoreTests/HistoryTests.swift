@@ -64,7 +64,7 @@ struct HistoryTests {
         #expect(throws: CoreError(.momentBeforeHistory)) { try vault.view(at: .time(start - 1)) }
     }
 
-    @Test("a commit is found by the beginning of its name")
+    @Test("an entry is found by the beginning of its name")
     func commitNames() throws {
         let id = try makeNote()
         let versions = try vault.history(of: id)
@@ -117,7 +117,7 @@ struct HistoryTests {
         for round in 0..<40 {
             let text = (0..<random.int(in: 0...30)).map { _ in "line \(random.int(in: 0...9))\n" }.joined() + "\(round)"
             try vault.update(id) { $0.text = text }
-            states.append((try #require(try vault.lastCommit).name, text))
+            states.append((try #require(try vault.lastEntry).name, text))
         }
         let reopened = try fixture.reopened()
         for state in states {

@@ -64,44 +64,49 @@ struct LockedCanaryTests {
         try vault.update(short) { $0.text += " and more" }
         #expect(try vault.search(Self.canary).totalCount == 2)
         #expect(try indexHolds(Self.canary, fixture), "the word must be found before, or this test shows nothing")
-        // Everything that is stored now, as it is stored: commits, trees, values.
+        // Everything that is stored now, as it is stored: entries, values.
         let repository = vault.repository
-        let before = try repository.contents(from: []).names
-        let readable = try before.map { Data(try repository.sealedBlob($0).bytes) }
+        func names() throws -> Set<BlobName> {
+            var names: Set<BlobName> = []
+            var walk = try repository.walk()
+            while let entry = try walk.next() { names.formUnion(try repository.blobNames(of: entry)) }
+            return names
+        }
+        let before = Array(try names())
+        let readable = try before.map { Data(try repository.exchange.sealedBlob($0).bytes) }
         let clearFile = try #require(try vault.item(long).attachments.first)
         let reference = try AttachmentReference.parse(clearFile.encodedReference)
 
         try vault.lockNotes([short, long], with: quickRecord("p"))
         let plan = try #require(try vault.historyPurgePlan(for: [short, long]))
-        #expect(plan.readableVersionCount == 4 && plan.removedCommitCount == 5)
-        #expect(plan.keptCommitCount == 1 && plan.unmergedHeadCount == 0)
+        #expect(plan.readableVersionCount == 4 && plan.removedCount == 5)
+        #expect(plan.keptCount == 1)
         let report = try vault.purgeHistory(plan)
-        #expect(report.repository.removedCommitCount == 5 && report.removedFileCount == 1)
-        #expect(report.repository.compactionCommit != nil)
+        #expect(report.removedCount == 5 && report.removedFileCount == 1)
+        #expect(report.link != nil)
         #expect(try vault.historyPurgePlan(for: [short, long]) == nil)
 
         #expect(try !indexHolds(Self.canary, fixture))
         #expect(try !vault.contents().containsFile(reference.fileID))
-        // No commit and no value from before is there any more, not even as ciphertext that nothing names.
+        // No entry and no value from before is there any more, not even as ciphertext that nothing names.
         let all = try files(below: fixture.folder.file("vault"))
-        let names = Set(try repository.contents(from: []).names)
+        let left = try names()
         var goneCount = 0
-        for (name, bytes) in zip(before, readable) where !names.contains(name) {
+        for (name, bytes) in zip(before, readable) where !left.contains(name) {
             goneCount += 1
             for file in all { #expect(file.range(of: bytes) == nil) }
         }
         #expect(goneCount > 5)
         // What is kept holds the text nowhere: neither the present nor any state of the past.
-        try vault.walkHistory { commit in
+        for line in try vault.log() {
             for id in [short, long] {
-                let item = try vault.view(at: commit.name).item(id)
+                let item = try vault.view(at: line.commit).item(id)
                 #expect(item?.isSealed ?? true)
                 #expect(item?.text.isEmpty ?? true)
             }
-            return true
         }
-        var cursor = try vault.present.snapshot.cursor(withPrefix: [])
-        while let fact = try cursor.next() {
+        var facts = try vault.present.snapshot.walk(withPrefix: [])
+        while let fact = try facts.next() {
             let value = try vault.present.snapshot.value(of: fact)
             #expect(Data(value).range(of: Data(Self.canary.utf8)) == nil)
         }

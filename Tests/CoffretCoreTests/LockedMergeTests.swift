@@ -2,64 +2,47 @@
 
 import CoffretBase
 import CoffretCrypto
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
+import CoffretVaultSupport
 import Testing
 
 @testable import CoffretCore
 
 /// Two copies of one vault, each with a device of its own.
-private final class TwoDevices: CommitSignerDirectory {
+private final class TwoDevices {
     let folder: TemporaryDirectory
-    let random = SeededGenerator.fromEnvironment()
     let clock = ManualClock()
     let vaults: [Vault]
-    private let authors: [CommitAuthor]
+    private let account: TestAccount
 
     init() throws {
         let folder = try TemporaryDirectory("two-devices")
-        let (random, clock) = (random, clock)
-        let id = try #require(VaultID(random.bytes(count: 32)))
-        let keys = VaultKeys.generate(vaultID: id, from: random)
-        let account = random.bytes(count: 32)
-        let authors = (0..<2).map { _ in
-            CommitAuthor(
-                signingKey: SigningKey.generate(from: random), deviceID: random.bytes(count: 16),
-                instanceID: UniqueID.generate(from: random), accountID: account,
-                deviceChainHead: Array(repeating: 1, count: 32), memberChainHead: Array(repeating: 2, count: 32))
-        }
+        let (random, clock) = (SeededGenerator.fromEnvironment(), clock)
+        let account = try TestAccount(deviceCount: 2, random: random, clock: clock)
         self.folder = folder
-        self.authors = authors
-        vaults = try authors.enumerated().map { index, author in
-            let blobs = try BlobStore.create(
-                directory: folder.file("vault-\(index)"), keys: keys,
-                environment: StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock))
+        self.account = account
+        vaults = try (0..<2).map { device in
+            let (directory, keys) = (folder.file("vault-\(device)"), account.makeKeys())
             return Vault(
-                name: "\(index)",
-                repository: VaultRepository(backend: blobs, keys: keys, author: author, random: random),
-                clock: clock, random: random, attachments: blobs.attachments)
+                name: "\(device)",
+                repository: try account.create(at: directory, keys: keys, device: device, isText: ItemTexts.isText),
+                clock: clock, random: random,
+                attachments: AttachmentStore(directory: directory, keys: keys, environment: account.environment))
         }
     }
 
-    func verifyingKey(for context: CommitContext) -> VerifyingKey? {
-        authors.first { $0.deviceID == context.deviceID }?.signingKey.verifyingKey
-    }
-
-    /// One copy takes what the other has, and merges it with its own.
+    /// One copy takes what the other has.
     func send(from: Int, to: Int) throws {
-        let source = vaults[from].repository
-        let head = try #require(source.headNames.first)
-        let adoption = try vaults[to].repository.beginAdoption(rule: TextMergeRule())
-        for name in try source.contents(from: []).names { try adoption.offer(source.sealedBlob(name)) }
-        _ = try adoption.adopt([head], signers: self, time: clock.now)
+        try account.send(from: vaults[from].repository, to: vaults[to].repository)
     }
 
     /// Both copies come to one state.
     func exchange() throws {
         try send(from: 0, to: 1)
         try send(from: 1, to: 0)
-        #expect(vaults[0].repository.headNames == vaults[1].repository.headNames)
-        #expect(vaults[0].repository.headNames.count == 1)
+        #expect(try vaults[0].presentMark() == vaults[1].presentMark())
     }
 
     func edit(_ index: Int, _ id: EntityID, _ text: String) throws {
@@ -215,7 +198,7 @@ struct LockedMergeTests {
             random: devices.random
         ).record
         let key = FactKey(entity: PasswordRecord.entity(record.id), attribute: RecordAttribute.record)
-        try other.batch { $0.write([FactChange(key: key, value: weak.encode())]) }
+        try other.batch { $0.write([LogChange(key: key, value: weak.encode())]) }
         try devices.exchange()
         honest.noteKeys.lock()
         #expect(throws: CoreError(.recordChanged, at: record.id.hex)) { try honest.record(for: honest.item(id)) }

@@ -3,84 +3,57 @@
 import CoffretBase
 import CoffretCore
 import CoffretCrypto
+import CoffretLogs
 import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport
+import CoffretVaultSupport
 import Testing
 
 @Suite("Vaults of two devices")
 struct MergedVaultTests {
-    /// One device's copy of a vault, in a folder, with an index.
-    private final class Device {
-        let vault: Vault
-        let author: CommitAuthor
-
-        init(_ folder: TemporaryDirectory, _ name: String, world: World) throws {
-            let random = world.random
-            author = CommitAuthor(
-                signingKey: .generate(from: random), deviceID: random.bytes(count: 16),
-                instanceID: .generate(from: random), accountID: random.bytes(count: 32),
-                deviceChainHead: random.bytes(count: 32), memberChainHead: random.bytes(count: 32))
-            let keys = VaultKeys(
-                vaultID: world.vaultID, vaultKeys: [1: world.vaultKey], splitKey: world.splitKey,
-                localKey: .generate(from: random))
-            let environment = StorageEnvironment(
-                fileSystem: PosixFileSystem(), random: random, clock: world.clock)
-            let repository = try VaultRepository.create(
-                directory: folder.file(name), keys: keys, author: author, environment: environment)
-            let index = folder.file(name + "-search")
-            vault = Vault(name: name, repository: repository, clock: world.clock, random: random) {
-                () throws(SearchError) in
-                try SearchIndex(
-                    directory: index, key: keys.searchKey, vaultID: keys.vaultID, fileSystem: PosixFileSystem(),
-                    random: random)
-            }
-        }
-    }
-
-    private final class World: CommitSignerDirectory {
-        let random = SeededGenerator.fromEnvironment()
+    /// The copies of one vault, each in a folder, with an index.
+    private final class World {
+        let account: TestAccount
         let clock = ManualClock()
         let folder: TemporaryDirectory
-        let vaultID: VaultID
-        let vaultKey: VaultKey
-        let splitKey: SplitKey
-        private(set) var devices: [Device] = []
+        private(set) var vaults: [Vault] = []
 
         init() throws {
             folder = try TemporaryDirectory("devices")
-            guard let id = VaultID(random.bytes(count: 32)) else { preconditionFailure("32 bytes are an id") }
-            vaultID = id
-            vaultKey = .generate(from: random)
-            splitKey = .generate(from: random)
-            for name in ["laptop", "phone"] { devices.append(try Device(folder, name, world: self)) }
-        }
-
-        func verifyingKey(for context: CommitContext) -> VerifyingKey? {
-            devices.first { $0.author.deviceID == context.deviceID }?.author.signingKey.verifyingKey
+            let random = SeededGenerator.fromEnvironment()
+            account = try TestAccount(deviceCount: 2, random: random, clock: clock)
+            for (device, name) in ["laptop", "phone"].enumerated() {
+                let keys = account.makeKeys()
+                let repository = try account.create(
+                    at: folder.file(name), keys: keys, device: device, isText: ItemTexts.isText)
+                let index = folder.file(name + "-search")
+                vaults.append(
+                    Vault(name: name, repository: repository, clock: clock, random: random) {
+                        () throws(SearchError) in
+                        try SearchIndex(
+                            directory: index, key: keys.searchKey, vaultID: keys.vaultID,
+                            fileSystem: PosixFileSystem(), random: random)
+                    })
+            }
         }
 
         func send(_ from: Int, to: Int) throws {
-            let repository = devices[from].vault.repository
-            let adoption = try devices[to].vault.repository.beginAdoption(rule: TextMergeRule())
-            for name in try repository.contents(from: devices[to].vault.repository.headNames).names {
-                try adoption.offer(try repository.sealedBlob(name))
-            }
-            _ = try adoption.adopt(repository.headNames, signers: self, time: clock.now)
+            try account.send(from: vaults[from].repository, to: vaults[to].repository)
         }
 
         /// Both have seen everything.
         func meet() throws {
             try send(0, to: 1)
             try send(1, to: 0)
-            #expect(devices[0].vault.repository.headNames == devices[1].vault.repository.headNames)
+            #expect(try vaults[0].presentMark() == vaults[1].presentMark())
         }
     }
 
     @Test("edits of different lines and fields never meet; the index of each follows, and both histories are there")
     func bothEdits() throws {
         let world = try World()
-        let (laptop, phone) = (world.devices[0].vault, world.devices[1].vault)
+        let (laptop, phone) = (world.vaults[0], world.vaults[1])
         let id = try laptop.create(ItemDraft(text: "Garden\n\none\ntwo\nthree\n"))
         try world.meet()
         _ = try laptop.search("garden")
@@ -111,7 +84,7 @@ struct MergedVaultTests {
     func settling() throws {
         for choice in [ConflictChoice.shown, .other(0), .all] {
             let world = try World()
-            let (laptop, phone) = (world.devices[0].vault, world.devices[1].vault)
+            let (laptop, phone) = (world.vaults[0], world.vaults[1])
             let id = try laptop.create(ItemDraft(text: "Plan\n\nbuy seeds\n"))
             try world.meet()
             try laptop.update(id) { $0.text = "Plan\n\nbuy bean seeds\n" }

@@ -92,7 +92,7 @@ struct StoreFaultTests {
             if try after.exists("restored") {
                 let vault = try open("restored", after).openVault(isWritable: true)
                 #expect(try vault.item(id).title == "Kept", "operation \(number)")
-                #expect(try vault.check(signers: nil).repository.blobs.problems.isEmpty)
+                #expect(try vault.check().repository.blobs.problems.isEmpty)
                 vault.close()
                 restoredCount += 1
             } else {

@@ -78,55 +78,6 @@ struct LineDifferenceTests {
     }
 }
 
-@Suite("Line merges")
-struct LineMergeTests {
-    @Test("edits in different places are both kept")
-    func clean() {
-        let base = "a\nb\nc\nd\ne\n"
-        let merge = LineMerge(base: base, first: "a\nB\nc\nd\ne\n", second: "a\nb\nc\nd\ne\nf\n")
-        #expect(merge.text == "a\nB\nc\nd\ne\nf\n")
-    }
-
-    @Test("the same edit on both sides is no conflict, and another one is")
-    func conflicts() {
-        #expect(LineMerge(base: "a\nb\n", first: "a\nx\n", second: "a\nx\n").text == "a\nx\n")
-        let merge = LineMerge(base: "a\nb\nc\n", first: "a\nx\nc\n", second: "a\ny\nc\n")
-        #expect(merge.text == nil)
-        #expect(merge.parts == [.agreed("a\n"), .conflict(base: "b\n", first: "x\n", second: "y\n"), .agreed("c\n")])
-    }
-
-    @Test("every line written by either side is in the result, whichever side comes first")
-    func nothingLost() {
-        forAll(count: 300) { random in
-            let base = (0..<random.int(in: 0...20)).map { "\($0)\n" }
-            func edited(_ name: String) -> [String] {
-                var lines = base
-                for edit in 0..<random.int(in: 0...4) {
-                    let place = random.int(in: 0...lines.count)
-                    if random.bool(), place < lines.count { lines.remove(at: place) }
-                    if random.bool() { lines.insert("\(name)\(edit)\n", at: min(place, lines.count)) }
-                }
-                return lines
-            }
-            let (first, second) = (edited("f"), edited("s"))
-            let merge = LineMerge(base: base.joined(), first: first.joined(), second: second.joined())
-            let swapped = LineMerge(base: base.joined(), first: second.joined(), second: first.joined())
-            var all = ""
-            for part in merge.parts {
-                switch part {
-                case .agreed(let text): all += text
-                case .conflict(_, let mine, let theirs): all += mine + theirs
-                }
-            }
-            for line in first + second where !base.contains(line) {
-                try require(all.contains(line), "\(line) is lost")
-            }
-            try require(merge.text == swapped.text, "the order of the sides matters")
-            if first == base { try require(merge.text == second.joined(), "an untouched side changes the result") }
-        }
-    }
-}
-
 @Suite("Markdown")
 struct MarkdownTests {
     func tags(_ text: String) -> [String] { MarkdownScan(text).tags.map(\.tag.path) }

@@ -1,11 +1,15 @@
 // A vault on a real repository in a temporary folder, with keys made directly and a clock that tests turn.
 
 import CoffretBase
-import CoffretCore
 import CoffretCrypto
+import CoffretHistory
+import CoffretLogs
 import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport
+import CoffretVaultSupport
+
+@testable import CoffretCore
 
 /// One store of one vault, without a keyring.
 final class VaultFixture {
@@ -13,25 +17,25 @@ final class VaultFixture {
     let random: SeededGenerator
     let clock = ManualClock()
     let keys: VaultKeys
-    let author: CommitAuthor
+    let account: TestAccount
     let vault: Vault
 
     init() throws {
         folder = try TemporaryDirectory("vault")
         random = SeededGenerator.fromEnvironment()
-        guard let id = VaultID(random.bytes(count: 32)) else { preconditionFailure("32 bytes are an id") }
-        keys = VaultKeys.generate(vaultID: id, from: random)
-        author = CommitAuthor(
-            signingKey: SigningKey.generate(from: random), deviceID: random.bytes(count: 16),
-            instanceID: UniqueID.generate(from: random), accountID: random.bytes(count: 32),
-            deviceChainHead: random.bytes(count: 32), memberChainHead: random.bytes(count: 32))
-        let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock)
-        let blobs = try BlobStore.create(directory: folder.file("vault"), keys: keys, environment: environment)
-        let repository = VaultRepository(backend: blobs, keys: keys, author: author, random: random)
+        account = try TestAccount(random: random, clock: clock)
+        keys = account.makeKeys()
+        let repository = try account.create(at: folder.file("vault"), keys: keys, isText: ItemTexts.isText)
+        let attachments = AttachmentStore(
+            directory: folder.file("vault"), keys: keys, environment: account.environment)
         let openIndex = Self.indexOpener(folder.file("search"), keys, random)
         vault = Vault(
-            name: "Personal", repository: repository, clock: clock, random: random, attachments: blobs.attachments,
+            name: "Personal", repository: repository, clock: clock, random: random, attachments: attachments,
             openIndex: openIndex)
+        let account = account
+        vault.writeCheckpoint = { purges, frontier in
+            try account.writeCheckpoint(in: repository, purges: purges, upTo: frontier)
+        }
     }
 
     private static func indexOpener(
@@ -48,12 +52,11 @@ final class VaultFixture {
     ///
     /// - Parameter hasIndex: whether it may use the index.
     func reopened(hasIndex: Bool = true) throws -> Vault {
-        let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock)
-        let blobs = try BlobStore.open(
-            directory: folder.file("vault"), keys: keys, environment: environment, mode: .readOnly)
-        let repository = VaultRepository(backend: blobs, keys: keys, author: nil, random: random)
+        let repository = try account.open(at: folder.file("vault"), keys: keys, isText: ItemTexts.isText)
+        let attachments = AttachmentStore(
+            directory: folder.file("vault"), keys: keys, environment: account.environment)
         return Vault(
-            name: "Personal", repository: repository, clock: clock, random: random, attachments: blobs.attachments,
+            name: "Personal", repository: repository, clock: clock, random: random, attachments: attachments,
             openIndex: hasIndex ? Self.indexOpener(folder.file("search"), keys, random) : nil)
     }
 
@@ -62,11 +65,11 @@ final class VaultFixture {
 }
 
 extension Vault {
-    /// The newest commit.
-    var lastCommit: CommitSummary? {
+    /// The newest entry.
+    var lastEntry: VerifiedEntry? {
         get throws {
-            var cursor = try repository.log()
-            return try cursor.next()
+            var walk = try repository.walk()
+            return try walk.next()
         }
     }
 }

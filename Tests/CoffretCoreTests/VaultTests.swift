@@ -48,16 +48,16 @@ struct VaultTests {
         #expect(throws: CoreError.self) { try item.field(named: "pin") }
     }
 
-    @Test("an update writes one commit with only the facts that changed")
+    @Test("an update writes one entry with only the facts that changed")
     func minimalUpdates() throws {
         let id = try note("# A\ntext")
         fixture.nextDay()
         #expect(try vault.update(id) { $0.text += "\nmore" })
-        let changes = try vault.repository.changes(of: #require(try vault.lastCommit))
-        #expect(changes.facts.map { $0.key.attribute.name } == ["modified", "text"])
-        let heads = vault.repository.headNames
+        let changes = try vault.repository.changes(of: #require(try vault.lastEntry))
+        #expect(changes.map { $0.key.attribute.name } == ["modified", "text"])
+        let last = try vault.lastEntry
         #expect(try !vault.update(id) { $0.text += "" })
-        #expect(vault.repository.headNames == heads, "an update without effect makes no commit")
+        #expect(try vault.lastEntry == last, "an update without effect makes no entry")
         let item = try vault.item(id)
         #expect(item.modified == fixture.clock.now && item.created < item.modified)
     }
@@ -65,7 +65,7 @@ struct VaultTests {
     @Test("an update that throws, or breaks a limit, changes nothing")
     func failedUpdates() throws {
         let id = try note("text")
-        let heads = vault.repository.headNames
+        let last = try vault.lastEntry
         let limits: [(inout Item) -> Void] = [
             { $0.givenTitle = String(repeating: "x", count: 1_025) }, { $0.givenTitle = "two\nlines" },
             { $0.fields = [ItemField(key: FieldKey("a")!, label: "", kind: .text, value: "")] },
@@ -84,7 +84,7 @@ struct VaultTests {
                 throw CoreError(.itemNotFound, at: "x")
             }
         }
-        #expect(vault.repository.headNames == heads)
+        #expect(try vault.lastEntry == last)
         #expect(try vault.item(id).text == "text")
     }
 
@@ -240,12 +240,12 @@ struct VaultTests {
         let future = FactKey(entity: id, attribute: "hologram")
         let odd = FactKey(entity: id, attribute: "field/odd")
         try vault.batch { (batch) in
-            batch.write([FactChange(key: future, value: [0x01]), FactChange(key: odd, value: [0x82, 0x01, 0x02])])
+            batch.write([LogChange(key: future, value: [0x01]), LogChange(key: odd, value: [0x82, 0x01, 0x02])])
         }
         #expect(try vault.item(id).unreadableAttributes == ["field/odd", "hologram"])
         try vault.update(id) { $0.text = "changed" }
-        #expect(try vault.present.snapshot.fact(future)?.inlineValue == [0x01])
-        #expect(try vault.present.snapshot.fact(odd) != nil)
+        #expect(try vault.present.snapshot.facts(under: future).first?.plainInlineValue == [0x01])
+        #expect(try !vault.present.snapshot.facts(under: odd).isEmpty)
     }
 
     @Test("finding one item of thousands by its id and reading it touches a handful of tree nodes")

@@ -3,6 +3,7 @@
 
 import CoffretBase
 import CoffretCore
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import Foundation

@@ -3,9 +3,11 @@
 import CoffretBase
 import CoffretCore
 import CoffretCrypto
+import CoffretLogs
 import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport
+import CoffretVaultSupport
 
 @testable import CoffretImportExport
 
@@ -21,19 +23,16 @@ final class ImportFixture {
     init() throws {
         folder = try TemporaryDirectory("vault")
         random = SeededGenerator.fromEnvironment()
-        guard let id = VaultID(random.bytes(count: 32)) else { preconditionFailure("32 bytes are an id") }
-        let keys = VaultKeys.generate(vaultID: id, from: random)
-        let author = CommitAuthor(
-            signingKey: SigningKey.generate(from: random), deviceID: random.bytes(count: 16),
-            instanceID: UniqueID.generate(from: random), accountID: random.bytes(count: 32),
-            deviceChainHead: random.bytes(count: 32), memberChainHead: random.bytes(count: 32))
-        let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock)
-        let blobs = try BlobStore.create(directory: folder.file("vault"), keys: keys, environment: environment)
-        attachments = blobs.attachments
+        let account = try TestAccount(random: random, clock: clock)
+        let keys = account.makeKeys()
+        let repository = try account.create(at: folder.file("vault"), keys: keys, isText: ItemTexts.isText)
+        attachments = AttachmentStore(directory: folder.file("vault"), keys: keys, environment: account.environment)
         files = SealedFileContentStore(attachments)
-        let repository = VaultRepository(backend: blobs, keys: keys, author: author, random: random)
         vault = Vault(
             name: "Personal", repository: repository, clock: clock, random: random, attachments: attachments)
+        vault.writeCheckpoint = { purges, frontier in
+            try account.writeCheckpoint(in: repository, purges: purges, upTo: frontier)
+        }
     }
 
     /// Imports what lies at a path.
@@ -51,13 +50,8 @@ final class ImportFixture {
         return bytes
     }
 
-    /// Commits of the vault, the newest first.
-    func commitCount() throws -> Int {
-        var cursor = try vault.repository.log()
-        var count = 0
-        while try cursor.next() != nil { count += 1 }
-        return count
-    }
+    /// How many entries the vault has.
+    func commitCount() throws -> Int { try vault.repository.entryCount() }
 
     /// All items by their path, or by their title without one.
     func items() throws -> [String: Item] {

@@ -131,7 +131,7 @@ package final class OpenBackup {
         let directory = former.vaultPath(record.vaultID)
         let vaultKeys = try inKeys(keys.vaultKeys(for: record.vaultID))
         let file = ChainsFile(
-            path: PathText.join(directory, ChainsFile.name), key: keys.headRecordKey, fileSystem: environment.fileSystem,
+            path: PathText.join(directory, ChainsFile.name), key: try inKeys(keys.chainsKey(of: record.vaultID)), fileSystem: environment.fileSystem,
             random: environment.random)
         guard var chains = file.read(record.vaultID), let head = ChainPosition(keys.ownChain.head) else {
             throw CoreError(.backupDamaged, at: ChainsFile.name)

@@ -9,12 +9,11 @@ package import CoffretLogs
 internal import CoffretStorage
 internal import CoffretTrust
 
-/// The file `chains` in the directory of a vault: ENV(heads/local key, "heads/record", vault id ‖ kind (1), chains). Spec:
+/// The file `chains` in the directory of a vault: ENV(chains key, "heads/record", vault id ‖ 03, chains). Spec:
 /// Spec/keys.md section 4.
 struct ChainsFile {
     static let name = "chains"
     private static let byteCountMax = 64 << 20
-    /// Beside those of `JournalPositions`.
     private static let kind: UInt8 = 3
 
     let path: String
@@ -55,7 +54,7 @@ struct KeyringMemberKeys: MemberKeys {
 extension Store {
     private func chainsFile(_ vault: VaultID) throws -> ChainsFile {
         ChainsFile(
-            path: PathText.join(layout.vaultPath(vault), ChainsFile.name), key: try inKeys(keyring.headRecordKey()),
+            path: PathText.join(layout.vaultPath(vault), ChainsFile.name), key: try inKeys(keyring.chainsKey(of: vault)),
             fileSystem: fileSystem, random: environment.random)
     }
 

@@ -33,7 +33,7 @@ package final class Vault {
     /// The files are older than this machine remembers: an old copy was put back. Nothing is written to it.
     package internal(set) var isOlderCopy = false
     /// Writes a checkpoint into the member chain, of a vault that this device alone has; nil in any other.
-    var writeCheckpoint: ((_ purges: [EntityID], _ frontier: Frontier?) throws -> Int)?
+    package var writeCheckpoint: ((_ purges: [EntityID], _ frontier: Frontier?) throws -> Int)?
     /// The judgement of the schemes under which notes are sealed.
     package var lockPolicy = LockPolicy.release
 

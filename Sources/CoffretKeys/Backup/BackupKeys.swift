@@ -45,8 +45,11 @@ package struct RestoredKeys: Sendable {
     package var ownChain: VerifiedDeviceChain { body.deviceChain }
     package var formerChains: [VerifiedDeviceChain] { body.formerChains }
 
-    /// Opens what the store that was backed up kept for itself alone, such as the chains of its vaults.
-    package var headRecordKey: HeadsKey { KDF.derive(from: body.markerKey, .headsLocalKey, storeID.bytes) }
+    /// Opens the chains that the store kept beside a vault.
+    package func chainsKey(of id: VaultID) throws(KeyError) -> HeadsKey {
+        guard let vault = body.vaults.first(where: { $0.vaultID == id }) else { throw KeyError(.vaultNotFound) }
+        return vault.chainsKey
+    }
 
     /// A vault's key; nil for an epoch that the backup has none of.
     package func vaultKey(of id: VaultID, epoch: UInt32) -> VaultKey? {

@@ -28,6 +28,9 @@ package struct VaultRecord: Sendable {
     /// Of this vault on this device: its journal and search keys come from it.
     let localKey: LocalKey
 
+    /// Seals the chains that lie beside the vault: KDF(local key, "heads/local", vault id).
+    var chainsKey: HeadsKey { KDF.derive(from: localKey, .headsLocalKey, vaultID.bytes) }
+
     func renamed(_ name: String) -> VaultRecord {
         VaultRecord(
             vaultID: vaultID, name: name, kind: kind, memberChain: memberChain, vaultKeys: vaultKeys,

@@ -12,6 +12,9 @@ extension UnlockedKeyring {
     /// The key that cuts values and trees of a vault.
     package func splitKey(of id: VaultID) throws(KeyError) -> SplitKey { try vault(id).splitKey }
 
+    /// Seals the chains that lie beside a vault.
+    package func chainsKey(of id: VaultID) throws(KeyError) -> HeadsKey { try vault(id).chainsKey }
+
     /// Chains of devices that count no more, the oldest first: those that recoveries of this account replaced, and those of
     /// accounts of before.
     package func formerChains() throws(KeyError) -> [VerifiedDeviceChain] { try body().formerChains }

@@ -44,7 +44,7 @@ import Testing
 
     @Test("a rehearsal opens the blob that it sealed")
     func rehearsal() throws {
-        #expect(VaultRepository.rehearse(StoreFixture(fileSystem: PosixFileSystem()).keys))
+        #expect(BlobStore.rehearse(StoreFixture(fileSystem: PosixFileSystem()).keys))
     }
 
     @Test("the same content is stored once")
