@@ -325,6 +325,7 @@ struct FileExchangeTests {
     func order() throws {
         let person = try LogPerson(random, server: LogServer(random: random))
         let device = person.devices[0]
+        try device.sync()
         var asked = 0
         device.willPush = { entries in
             asked += entries.count

@@ -30,7 +30,8 @@ extension UnlockedKeyring {
         let vault = try vault(id)
         guard !vault.offered.isEmpty else { return false }
         var keys = vault.vaultKeys
-        for offered in vault.offered where keys[offered.epoch] == nil && commits(offered.key, offered.epoch) {
+        for offered in vault.offered
+        where offered.epoch <= newest && keys[offered.epoch] == nil && commits(offered.key, offered.epoch) {
             keys[offered.epoch] = offered.key
         }
         let now = environment.clock.now
