@@ -41,7 +41,7 @@ package struct LogAudit: Sendable {
 ///
 /// Layout: epoch (4) ‖ ENV(KDF(vault key, "acknowledgement/key", vault id ‖ epoch), "acknowledgement/seal",
 /// vault id ‖ device id, length (4) ‖ message ‖ signature ‖ zeros); message = CBOR [2, context, base / null,
-/// {* instance => number}, digest, counter, time]. Spec: Spec/log-sync.md section 9.
+/// {* instance => number}, digest, counter, time]. Spec: Spec/sync.md section 9.
 package final class LogAcknowledger {
     /// The message and its signature are filled with zeros to this, so that all acknowledgements are one size.
     private static let contentByteCount = 2_048

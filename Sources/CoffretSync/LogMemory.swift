@@ -11,7 +11,7 @@ package import CoffretStorage
 /// Layout, deterministic CBOR: {0: cursor, ? 1: cursor before what was left, ? 2: cursor of the past, ? 3: newest head
 /// (name), ? 4: own full frontier (name), ? 5: {+ instance => number}, ? 6: time of the last replaced head, ? 7: true,
 /// ? 8: time, ? 9: true, and what LogMemory+Words.swift says}.
-/// Spec: Spec/log-sync.md section 2.
+/// Spec: Spec/sync.md section 2.
 package struct LogMemory: Sendable {
     package static let servedCountMax = 1_500
 

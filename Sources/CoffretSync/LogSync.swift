@@ -12,7 +12,7 @@ internal import CoffretWire
 /// Brings a vault and its zone together: gives requests and takes replies, and does no I/O but on the vault.
 ///
 /// While there is a `next` request, `take` its replies. A sync that ended, also with an error, is spent; the next one goes
-/// on from what was durable. Spec: Spec/log-sync.md.
+/// on from what was durable. Spec: Spec/sync.md.
 package final class LogSync {
     package struct Options: Sendable {
         /// A person said that the server was put back: what it lost is pushed again.
