@@ -112,7 +112,7 @@ struct HeadKeeper {
     ///
     /// - Throws: `SyncError` `.headRolledBack`, `.headForked`.
     mutating func judge(
-        _ zone: LogHead, _ memory: inout LogMemory, collected: CollectedLinks, acceptsRestored: Bool, now: Milliseconds,
+        _ zone: LogHead, _ memory: inout LogMemory, before: Frontier, collected: CollectedLinks, acceptsRestored: Bool, now: Milliseconds,
         report: inout LogReport
     ) throws {
         let head = frontier ?? Frontier()
@@ -122,22 +122,26 @@ struct HeadKeeper {
             let last = memory.head
             let verdict = try repository.ask { (machine) in
                 machine.judge(
-                    head, lacking: lacking, remembered: remembered,
+                    head, lacking: lacking, remembered: before,
                     isGiven: { name in
                         given.contains(name) || collected.names(repository.exchange.addresses(of: name))
                     }, expected: pusher.flatMap { names in names.first { $0 == last } ?? names.first }, last: last)
             }
+            // An entry that came with another history is known from then on.
+            let isForked = verdict == .forked || verdict == .rolledBack && memory.isForked
+            memory.isForked = isForked && !acceptsRestored
             switch verdict {
             case .refused: report.refusedHead = verdict
             case .rolledBack, .forked:
                 guard acceptsRestored else {
                     let heads = SyncError.Heads(seen: try newest(of: remembered), shown: try newest(of: head))
                     throw SyncError(
-                        verdict == .forked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
+                        isForked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }
                 for instance in lacking.marks.keys { memory.served[instance] = head.number(of: instance) }
             }
         }
+        if lacking.isEmpty, frontier != nil { memory.isForked = false }
         switch shown {
         case .unread, .same: return
         case .none: memory.head = nil

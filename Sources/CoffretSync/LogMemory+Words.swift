@@ -72,9 +72,9 @@ extension LogMemory {
     /// So many waiting files are remembered one by one.
     package static let waitingFileCountMax = 256
 
-    /// Keys 10 to 22: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
+    /// Keys 10 to 23: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
     /// 13: {+ device => [heads, wait]}, 14: word, 15: left, 16: [+ left], 17: link, 18: server (text),
-    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}}`; wait = [passed, clock]; word = [base /
+    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true}`; wait = [passed, clock]; word = [base /
     /// null, {* instance => number}, digest]; heads as in a statement, of one; left = [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
         if let acknowledged {
@@ -148,6 +148,7 @@ extension LogMemory {
                 }
             }
         }
+        if isForked { map.put(23) { $0.encode(bool: true) } }
     }
 
     mutating func readWords(_ key: UInt64, from decoder: inout CBORDecoder) throws(CBORError) {
@@ -184,6 +185,7 @@ extension LogMemory {
         case 19: for _ in 0..<(try decoder.readArrayHeader()) { waitingFiles.append(try decoder.readWaiting()) }
         case 20: hasMoreWaitingFiles = try decoder.readBool()
         case 21: failedAuditCount = try decoder.readUnsigned()
+        case 23: isForked = try decoder.readBool()
         case 22:
             var map = try decoder.readMapHeader()
             while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {

@@ -36,6 +36,8 @@ package struct LogMemory: Sendable {
     /// When this device writes a link that is due: others find it due at the same time.
     package var linkAt: Milliseconds?
 
+    /// The server showed another history in the place of what it acknowledged.
+    package var isForked = false
     /// Something came since the head was judged.
     package var isUnjudged = false
 

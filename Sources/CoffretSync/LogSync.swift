@@ -81,6 +81,8 @@ package final class LogSync {
     var headRefusals = 0
     /// A sync writes one link.
     var isLinkOver = false
+    /// What the server took from here or gave before this sync (F5).
+    private var before = Frontier()
     /// This device has no state yet (N2).
     private var isFresh: Bool?
 
@@ -262,6 +264,7 @@ package final class LogSync {
     private func begin() throws -> LogRequest? {
         if isFresh == nil {
             isFresh = try repository.ask { (machine) in machine.base == nil && machine.frontier.isEmpty }
+            before = try remembered()
         }
         guard isFresh == true, attempts == 0 else { return nil }
         let tips = try repository.ask { (machine) throws(StorageError) in
@@ -393,7 +396,7 @@ package final class LogSync {
         let base = try repository.ask { (machine) in machine.base } ?? -1
         if let request = try settle(isCollected: { [collected] _ in collected.covers(above: base) }) { return request }
         try keeper.judge(
-            zone, &memory, collected: collected, acceptsRestored: options.acceptsRestoredServer, now: now,
+            zone, &memory, before: before, collected: collected, acceptsRestored: options.acceptsRestoredServer, now: now,
             report: &report)
         try checkTold()
         report.isPresentHere = true

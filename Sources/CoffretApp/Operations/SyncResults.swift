@@ -161,7 +161,7 @@ extension VaultSyncResult {
         }
         failure.details = [
             "seen here  \(line(heads.seen))", "shown now  \(line(heads.shown))",
-            "Nothing was changed here. Your data is complete on this device.",
+            "Nothing was lost here. Your data is complete on this device.",
         ]
         return failure
     }

@@ -40,6 +40,7 @@ package struct LinkWriter {
         let links: DueLinks
         let isRootDue: Bool
         let lacksKey: Bool
+        let isAsked: Bool
         package var opensEpoch: Bool { !links.closings.isEmpty || lacksKey }
         package let delay: Milliseconds
     }
@@ -58,7 +59,7 @@ package struct LinkWriter {
                 if asked || lacksKey { 0 } else if isPressing { machine.delay(before: links, random) } else {
                     HistoryMachine<DiskHistoryStore>.delayBeforeRoot(random)
                 }
-            return Due(links: links, isRootDue: isRootDue, lacksKey: lacksKey, delay: delay)
+            return Due(links: links, isRootDue: isRootDue, lacksKey: lacksKey, isAsked: asked, delay: delay)
         }
     }
 
@@ -80,7 +81,8 @@ package struct LinkWriter {
         let obstacle = try repository.step { (machine) throws(StorageError) in
             try machine.obstacle(to: purpose, hasUnreadable: hasUnreadable, now: now)
         }
-        if let obstacle, !(isAlone && obstacle == .tooSoon) { return .failure(obstacle) }
+        // C3 is for the links that devices write by themselves.
+        if let obstacle, !((isAlone || due.isAsked) && obstacle == .tooSoon) { return .failure(obstacle) }
         // A tree under the key of before would show the ones who leave what was written since.
         let writesRoot = !opensEpoch
         if writesRoot { try writeMergedTexts(now: now) }

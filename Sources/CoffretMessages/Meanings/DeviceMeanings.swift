@@ -51,7 +51,7 @@ extension FailureMeaning {
             hint: "coffret sync --explain says what it may mean, and what to do"),
         "sync.head.forked": FailureMeaning(
             .rolledBack,
-            "the server shows another history than it showed before, or than another device has seen; nothing was changed here",
+            "the server shows another history than it showed before, or than another device has seen; nothing is lost here",
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
         "sync.chains": FailureMeaning(
             .notAuthentic, "the server shows another list of devices or of the vault's members than before",
