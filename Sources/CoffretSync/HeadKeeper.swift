@@ -138,7 +138,10 @@ struct HeadKeeper {
                     throw SyncError(
                         isForked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }
-                for instance in lacking.marks.keys { memory.served[instance] = head.number(of: instance) }
+                // Also of what the base covers: a new device begins with it.
+                for (instance, mark) in remembered.marks where head.number(of: instance) < mark.number {
+                    memory.served[instance] = head.number(of: instance)
+                }
             }
         }
         if lacking.isEmpty, frontier != nil { memory.isForked = false }

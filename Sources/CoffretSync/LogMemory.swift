@@ -90,6 +90,8 @@ package struct LogMemory: Sendable {
     func begun(at server: String, in repository: LogRepository) throws(StorageError) -> LogMemory {
         var memory = LogMemory()
         memory.server = server
+        // Which files it has is not known.
+        memory.hasMoreWaitingFiles = true
         (memory.copied, memory.leftLogs) = (copied, leftLogs)
         (memory.acknowledged, memory.told, memory.settled) = (acknowledged, told, settled)
         let marks = try repository.ask { (machine) in machine.frontier.marks }

@@ -90,7 +90,8 @@ extension LogSync {
         names += link.bareForms
         guard let root = link.root else { return names }
         var known = Set(names)
-        let base = try repository.ask { (machine) in machine.baseRoot }
+        // A server that was put back may lack it.
+        let base = options.acceptsRestoredServer ? nil : try repository.ask { (machine) in machine.baseRoot }
         if let base { known.formUnion(try repository.blobNames(ofTree: base)) }
         // Blobs that came with entries are at the server.
         known.formUnion(try repository.blobNamesBehindBase())

@@ -81,7 +81,7 @@ extension Store {
                 heardAt: said.heard.lastClock - said.heard.passed)
         }
         let isSent = try VaultSyncer.unsentEntries(of: vault).isEmpty
-        let served = memory.told != nil ? "told" : memory.head?.description
+        let served = memory.told?.digest.description ?? memory.head?.description
         return SyncStanding(
             version: version, serverVersion: isSent && memory.told == nil && memory.head != nil ? version : served,
             peers: (heard + silent).sorted { $0.device < $1.device })

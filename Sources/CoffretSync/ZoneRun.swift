@@ -44,9 +44,11 @@ final class ZoneRun {
 
     /// Another server begins anew.
     func begin() throws {
-        let memory = LogMemory(of: repository)
-        guard memory.server != syncer.server else { return }
-        try repository.remember(memory.begun(at: syncer.server, in: repository).encoded)
+        var memory = LogMemory(of: repository)
+        if memory.server != syncer.server { memory = try memory.begun(at: syncer.server, in: repository) }
+        // Words that were put back with the server are no lies.
+        if options.acceptsRestoredServer { (memory.others, memory.stated) = ([:], [:]) }
+        try repository.remember(memory.encoded)
     }
 
     // MARK: Logs
@@ -55,7 +57,7 @@ final class ZoneRun {
         let (store, id) = (syncer.store, syncer.record.vaultID)
         var wanted = LogSync.Options()
         wanted.acceptsRestoredServer = options.acceptsRestoredServer
-        wanted.writesCheckpoint = options.writesCheckpoint
+        wanted.writesCheckpoint = options.writesCheckpoint || options.acceptsRestoredServer
         wanted.purges = options.purges
         wanted.headsKey = try store.keyring.headsKey()
         var current: LogSync?

@@ -129,7 +129,7 @@ extension StoreRead: PerformedOperation {
         answer.trashedCount = counts.trashed
         answer.kinds = ItemKind.allCases.compactMap { kind in counts.kinds[kind].map { KindCount(kind.name, $0) } }
         let last = try vault.log(limit: 1).first
-        (answer.lastChange, answer.version) = (last.map { WireMoment($0.time) }, last?.commit.description)
+        (answer.lastChange, answer.version) = (last.map { WireMoment($0.time) }, try vault.stateVersion)
         if answer.isSynced { answer.headCode = try desk.store.headCode(of: vault) }
         answer.isRemembered = desk.store.keyring.instanceStatus == .current
         answer.isOlderCopy = vault.isOlderCopy

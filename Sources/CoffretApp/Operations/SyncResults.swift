@@ -95,8 +95,11 @@ extension VaultSyncResult {
         }
         if report.isCopy {
             warn(
-                "another copy of this store is in use; this one goes on with a log of its own, and "
-                    + "\(NumberText.counted(report.writtenAgainCount, "change")) made on it alone went there as new ones")
+                "another copy of this store is in use, or this is an old one that was put back; it goes on by itself"
+                    + (report.writtenAgainCount == 0
+                        ? ""
+                        : ", and \(NumberText.counted(report.writtenAgainCount, "change")) made on it alone "
+                            + "\(report.writtenAgainCount == 1 ? "was" : "were") written again"))
         }
         if report.missingLogCount > 0 {
             warn("the server names changes that it does not deliver (sync.entry.missing)")
