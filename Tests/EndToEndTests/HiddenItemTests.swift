@@ -73,7 +73,8 @@ struct HiddenItemTests {
             Call("conflicts ls", [], .isSilent), Call("conflicts show", [item], .asks),
             Call("conflicts resolve", [item], .names), Call("status", [], .isSilent), Call("fsck", [], .isSilent),
             Call("vault ls", [], .isSilent), Call("otp", [item], .asks), Call("link", [item], .asks),
-            Call("copy", [item], .asks), Call("copy", [item, "username"], .asks),
+            Call("credential aws", [item], .asks), Call("copy", [item], .asks),
+            Call("copy", [item, "username"], .asks),
             Call("ssh-key public", [item], .asks), Call("audit", [], .isSilent), Call("attach ls", [item], .asks),
             Call("attach rename", [item, "glockenspiel.txt", "a.txt"], .asks),
             Call("attach extract", [item], .asks), Call("attach get", [item], .asks),
@@ -104,6 +105,8 @@ struct HiddenItemTests {
     private static let others: Set<String> = [
         "agent log", "agent settings", "token new", "token ls", "token rm", "agent start", "agent status", "agent stop",
         "backup ls", "backup prune", "backup restore", "backup schedule", "backup verify", "completions",
+        "credential cargo",
+        "credential docker", "credential kubectl", "credential pip",
         "device approve", "device ls", "device pair", "device recover", "device rename", "device renew",
         "device rescue", "device revoke", "doctor", "ecies keygen", "ecies open", "ecies public", "ecies seal",
         "ecies sign", "ecies verify", "generate", "git-credential erase", "git-credential get", "git-credential store",

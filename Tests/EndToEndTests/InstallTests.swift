@@ -23,13 +23,18 @@ struct InstallTests {
         #expect(installed.text.contains("put \(prefix)/bin on your PATH"))
         let files = try FileManager.default.subpathsOfDirectory(atPath: prefix)
         for name in [
-            "bin/coffret", "bin/coffret-agent", "bin/coffret-server", "share/man/man1/coffret.1",
+            "bin/coffret", "bin/coffret-agent", "bin/coffret-server", "bin/docker-credential-coffret",
+            "bin/cargo-credential-coffret", "share/man/man1/coffret.1",
             "share/bash-completion/completions/coffret", "share/zsh/site-functions/_coffret",
             "share/fish/vendor_completions.d/coffret.fish", "lib/systemd/user/coffret-agent.service",
             "lib/systemd/system/coffret-server.service",
         ] { #expect(files.contains(name), "\(name) is missing") }
         let unit = try String(contentsOfFile: prefix + "/lib/systemd/user/coffret-agent.service", encoding: .utf8)
         #expect(unit.contains("ExecStart=\(prefix)/bin/coffret-agent --foreground"))
+        let asked = try ProcessRunner.run(
+            prefix + "/bin/docker-credential-coffret", ["get"], input: Array("nobody.example".utf8),
+            environment: runner.environment())
+        #expect(asked.exitCode == 1 && asked.text.contains("credentials not found"), "\(asked.errorText)")
 
         let environment = runner.environment(
             desk.environment(["COFFRET_PASSPHRASE_FILE": runner.passphraseFile]))
@@ -97,6 +102,10 @@ struct InstallTests {
             ] {
                 #expect(FileManager.default.fileExists(atPath: "\(packages[2]).d/usr/\(name)"), "\(name) is missing")
             }
+        }
+        for name in ["docker-credential-coffret", "cargo-credential-coffret"] {
+            #expect(
+                FileManager.default.isExecutableFile(atPath: "\(packages[0]).d/usr/bin/\(name)"), "\(name) is missing")
         }
         let version = try ProcessRunner.run(packages[0] + ".d/usr/bin/coffret", ["--version"])
         #expect(version.exitCode == 0 && version.text.hasPrefix("coffret "))

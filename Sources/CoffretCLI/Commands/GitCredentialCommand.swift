@@ -13,9 +13,6 @@ internal import CoffretWire
 internal import Glibc
 
 enum GitCredentialCommand {
-    /// Logins that `store` made carry it; `erase` touches no others.
-    static let tag = "git-credential"
-
     static let description = CommandDescription(
         "git-credential", group: .scripts, "Give git the passwords that it asks for",
         discussion: [
@@ -44,46 +41,17 @@ enum GitCredentialCommand {
         return asked
     }
 
-    // MARK: Matching
-
-    /// The items that are for that place.
-    private static func matches(_ asked: GitCredential, _ store: CommandStore) throws -> [LoginMessage] {
-        var request = LoginMatch()
-        (request.protocolName, request.host) = (asked.protocolName, asked.host)
-        (request.path, request.username, request.vault) = (asked.path, asked.username, try store.wantedVault)
-        return try store.perform(request).logins
-    }
-
-    /// Of several, the one whose address has the path that git tells.
-    private static func only(_ found: [LoginMessage], _ asked: GitCredential) -> [LoginMessage] {
-        guard found.count > 1, asked.path != nil else { return found }
-        let exact = found.filter(\.hasPath)
-        return exact.isEmpty ? found : exact
-    }
-
-    private static func ambiguous(_ found: [LoginMessage], _ asked: GitCredential) -> CommandFailure {
-        var failure = CommandFailure(
-            .ambiguous, code: CoreError.Code.itemAmbiguous.rawValue,
-            "several items are for \(TextWidth.displaySafe(asked.protocolName))://\(TextWidth.displaySafe(asked.host))",
-            hint: "tell git which user: git config credential.https://HOST.username NAME")
-        failure.add(
-            found.map { match in
-                CoreError.Candidate(
-                    id: match.item,
-                    title: match.title + (match.username.map { " (\($0))" } ?? ""))
-            })
-        return failure
-    }
-
     // MARK: What git calls
 
+    private static func open(_ context: CommandContext) throws -> CredentialKeeper {
+        CredentialKeeper(store: try CommandStore.open(context), format: .git)
+    }
+
     private static func get(_ context: CommandContext) throws {
-        let store = try CommandStore.open(context)
+        let keeper = try open(context)
         let asked = try read(context)
-        let found = only(try matches(asked, store), asked)
-        guard found.count <= 1 else { throw ambiguous(found, asked) }
         // Nothing found is no failure: git asks the next helper, or the person.
-        guard let match = found.first else { return }
+        guard let match = try keeper.find(asked.place) else { return }
         let values = [match.username ?? asked.username ?? "", match.secret]
         guard values.allSatisfy({ value in !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 } }) else {
             throw CommandFailure(
@@ -104,48 +72,23 @@ enum GitCredentialCommand {
 
     private static func store(_ context: CommandContext) throws {
         guard try canOpenUnasked(context) else { return }
-        let store = try CommandStore.open(context)
+        let keeper = try open(context)
         let asked = try read(context)
-        guard let username = asked.username, let password = asked.password, !password.isEmpty, asked.expiry == nil,
+        guard asked.username != nil, let password = asked.password, !password.isEmpty, asked.expiry == nil,
             ["http", "https"].contains(asked.protocolName)
         else { return }
-        let found = only(try matches(asked, store), asked)
-        if let match = found.first {
-            // Several are left alone: which one worked is not known.
-            guard found.count == 1, match.secret != password else { return }
-            var request = ItemEdit()
-            (request.item, request.vault) = (match.item, try store.wantedVault)
-            request.setFields = [FieldDraft(name: match.field, value: password)]
-            _ = try store.perform(request)
-            return
-        }
         let path = asked.path.map { "/" + $0 } ?? "/"
-        var request = ItemCreate()
-        (request.kind, request.title, request.tags) = (ItemKind.login.name, asked.host, [tag])
-        request.vault = store.namedVault
-        request.fields = [
-            FieldDraft(name: "username", value: username), FieldDraft(name: "password", value: password),
-            FieldDraft(name: "url", value: "\(asked.protocolName)://\(asked.host)\(path)"),
-        ]
-        _ = try store.perform(request)
+        try keeper.keep(password, for: asked.place, address: "\(asked.protocolName)://\(asked.host)\(path)")
     }
 
     private static func erase(_ context: CommandContext) throws {
         guard try canOpenUnasked(context) else { return }
-        let store = try CommandStore.open(context)
+        let keeper = try open(context)
         let asked = try read(context)
-        for match in try matches(asked, store) {
-            // A newer password than the one that git tried stays.
-            if let password = asked.password, password != match.secret { continue }
-            guard match.tags.contains(where: { $0.lowercased() == tag }), asked.username == match.username else {
-                context.note(
-                    "coffret: git says that the password of \"\(TextWidth.displaySafe(match.title))\" does not work; the item stays as it is."
-                )
-                continue
-            }
-            var request = ItemTrash()
-            (request.items, request.vault) = ([match.item], try store.wantedVault)
-            _ = try store.perform(request)
+        try keeper.erase(asked.password, for: asked.place) { match in
+            context.note(
+                "coffret: git says that the password of \"\(TextWidth.displaySafe(match.title))\" does not work; the item stays as it is."
+            )
         }
     }
 

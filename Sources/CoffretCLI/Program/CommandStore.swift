@@ -39,6 +39,19 @@ final class CommandStore {
         return CommandStore(context, .here(try StoreSession.open(context, with: .passphrase)))
     }
 
+    /// The store in a session with the rights of a token. It has to be unlocked: nobody is asked.
+    static func open(_ context: CommandContext, token: String) throws -> CommandStore {
+        let named = try StoreAccess.path(context)
+        // A program in a container does not see the store.
+        let path = AgentLocation.canonical(named) ?? named
+        guard let session = try SessionClient.open(context.environment, store: path, token: token) else {
+            throw CommandFailure(
+                .locked, .agentUnavailable, "no agent runs, and a token opens no store",
+                hint: "coffret unlock starts one")
+        }
+        return CommandStore(context, .session(session, store: path))
+    }
+
     /// The store in a session of the agent that is no use of it; nil if none runs or the store is locked.
     static func look(_ context: CommandContext) throws -> CommandStore? {
         guard let path = AgentLocation.canonical(try StoreAccess.path(context)),

@@ -257,7 +257,7 @@ enum HelpTasks {
                 .command("coffret ssh-key import ~/.ssh/id_ed25519", "Or takes one that you have."),
                 .command("coffret ssh-agent -- bash", "A shell in which ssh and git use the keys of the vault."),
                 .text(
-                    "git config --global credential.helper '!coffret git-credential' lets git find the passwords of logins by their address. If several fit, git gets none, and the candidates are listed."
+                    "git config --global credential.helper '!coffret git-credential' lets git find the passwords of logins by their address. If several fit, git gets none, and the candidates are listed. coffret help credential does so for docker, Cargo, pip, AWS and kubectl."
                 ),
             ]),
         HelpTask(

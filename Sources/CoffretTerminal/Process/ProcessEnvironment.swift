@@ -43,10 +43,12 @@ package struct ProcessEnvironment: Sendable {
         case certificateFolder = "SSL_CERT_DIR"
         case profile = "COFFRET_PROFILE"
         case tpm = "COFFRET_TPM"
+        /// The cluster that kubectl asks a credential for.
+        case kubernetesExecution = "KUBERNETES_EXEC_INFO"
 
         /// Whether a client's value counts in the processes of the agent. Where the agent is, and which TPM it talks to,
-        /// is no client's to say.
-        package var travels: Bool { self != .agent && self != .tpm }
+        /// is no client's to say; a command alone reads kubectl's question.
+        package var travels: Bool { ![.agent, .tpm, .kubernetesExecution].contains(self) }
     }
 
     /// Another process's; nil for this one's.
