@@ -140,7 +140,8 @@ let libraries: [Target] = [
     // 6. How a program without keys reaches the agent.
     library("CoffretClient", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretWire", "CoffretTerminal"]),
     // 7. What the page may ask of its front, and how that reaches a session; has no key.
-    library("CoffretFront", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
+    library(
+        "CoffretFront", ["CPlatform", "CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
     // 7. What a program in Swift asks of the store that the agent has unlocked; the one library for others.
     library("CoffretKit", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
     // 7. Errors of all layers in the words of a person.

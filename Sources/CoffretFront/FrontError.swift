@@ -13,6 +13,10 @@ package struct FrontError: Error, Equatable, Sendable {
         case requestRefused = "front.request.refused"
         /// Its page has asked too much at once.
         case busy = "front.busy"
+        /// A file of the page's, or all together, would take more memory than a front gives.
+        case contentTooLarge = "front.content.too-large"
+        /// The person chose no file or folder, or it cannot be opened; the place names it.
+        case nothingChosen = "front.choice.none"
         /// A file of the page is missing, or others can write it; the place names it.
         case pageUntrusted = "front.page.untrusted"
         /// The clipboard did not take the value, or its program was not found.
@@ -36,6 +40,8 @@ package struct FrontError: Error, Equatable, Sendable {
         case .requestInvalid: "this is no request of the page\(place)"
         case .requestRefused: "this is not done here\(place)"
         case .busy: "the page has asked too much at once"
+        case .nothingChosen: place.isEmpty ? "nothing was chosen" : "this cannot be opened\(place)"
+        case .contentTooLarge: "a file of more than 256 MiB goes in and out by commands alone"
         case .pageUntrusted: "a file of the page is missing, or others can write it\(place)"
         case .copyFailed: "the clipboard did not take it"
         }
@@ -45,8 +51,11 @@ package struct FrontError: Error, Equatable, Sendable {
 /// Replies that a front makes itself, in the form of `Spec/operations.md` section 2.
 package enum FrontReply {
     package static func ok(_ members: [(String, JSONValue)]) -> [UInt8] {
-        let answer = JSONValue.object(members.map { JSONValue.Member($0.0, $0.1) })
-        return Array(JSONValue.object([JSONValue.Member("ok", answer)]).text().utf8)
+        ok(JSONValue.object(members.map { JSONValue.Member($0.0, $0.1) }))
+    }
+
+    package static func ok(_ answer: JSONValue) -> [UInt8] {
+        Array(JSONValue.object([JSONValue.Member("ok", answer)]).text().utf8)
     }
 
     package static func error(code: String, _ message: String, waitSeconds: UInt64? = nil) -> [UInt8] {

@@ -15,11 +15,15 @@ package final class PageDesk {
 
     private let kind: FrontKind
     private let store: String
-    private let copy: (FrontRequest, @escaping Reply) -> Void
+    private let perform: (FrontRequest, @escaping Reply) -> Void
     private let isAttended: Bool
     private let main: PageSession
     /// For what waits for changes, which holds up nothing.
     private let watching: PageSession
+    /// For operations that take files, which may be long.
+    private let carrying: PageSession
+    private var held = HeldFiles()
+    private var progress: [String: OperationProgress] = [:]
     private var requestCount = 0
 
     /// True once a request was refused because the store is locked.
@@ -28,36 +32,52 @@ package final class PageDesk {
     /// - Parameters:
     ///   - store: an absolute path without links.
     ///   - attendant: answers questions; without it they are refused.
-    ///   - copy: performs `front.copy` and `front.copyCode`.
+    ///   - perform: performs `front.copy`, `front.copyCode` and `front.choose`.
     package init(
         _ kind: FrontKind, store: String, environment: ProcessEnvironment, attendant: (any PageAttendant)? = nil,
-        copy: @escaping (FrontRequest, @escaping Reply) -> Void
+        perform: @escaping (FrontRequest, @escaping Reply) -> Void
     ) {
         self.kind = kind
         self.store = store
-        self.copy = copy
+        self.perform = perform
         isAttended = attendant != nil
         let open = { try SessionClient.open(environment, store: store, isJSON: true) }
         main = PageSession(attendant: attendant, open: open)
         watching = PageSession(attendant: nil, open: open)
+        carrying = PageSession(attendant: attendant, open: open)
     }
 
     /// The descriptors on which answers come.
-    package var descriptors: [Int32] { [main.descriptor, watching.descriptor].compactMap(\.self) }
+    package var descriptors: [Int32] { sessions.compactMap(\.descriptor) }
+
+    private var sessions: [PageSession] { [main, watching, carrying] }
 
     /// Reads one answer from a descriptor that has become readable.
     package func process(_ descriptor: Int32) {
-        if descriptor == main.descriptor {
-            main.process()
-        } else if descriptor == watching.descriptor {
-            watching.process()
-        }
+        sessions.first { $0.descriptor == descriptor }?.process()
     }
 
     /// Ends the sessions. Requests that wait are not answered, since their page is gone.
     package func end() {
-        main.end()
-        watching.end()
+        for session in sessions { session.end() }
+        held.dropAll()
+    }
+
+    /// Ends the session whose page is gone: its drafts lie there for the next one.
+    package func pageIsGone() {
+        if requestCount == 0 { end() }
+    }
+
+    /// Holds a file or folder that the person has chosen.
+    ///
+    /// - Returns: the answer to `front.choose`.
+    package func hold(chosen descriptor: consuming OwnedDescriptor, name: String) -> [UInt8] {
+        do throws(FrontError) {
+            let ticket = try held.hold(chosen: descriptor)
+            return FrontReply.ok([("ticket", .string(ticket)), ("name", .string(name))])
+        } catch {
+            return FrontReply.error(error)
+        }
     }
 
     /// Takes the body of a request, which is overwritten once it is answered if nobody else has it.
@@ -79,7 +99,7 @@ package final class PageDesk {
             }
             switch request {
             case .front(.hello): counted(hello)
-            case .front(let request): copy(request, counted)
+            case .front(let request): answer(request, counted)
             case .operation("change.wait"): watching.ask(body, reply: counted)
             case .operation: main.ask(isAttended ? Self.attended(body) : body, reply: counted)
             }
@@ -88,6 +108,46 @@ package final class PageDesk {
             reply(FrontReply.error(error))
             return nil
         }
+    }
+
+    private func answer(_ request: FrontRequest, _ reply: @escaping Reply) {
+        do throws(FrontError) {
+            switch request {
+            case .hello, .copy, .copyCode, .choose: perform(request, reply)
+            case .hold: reply(FrontReply.ok([("ticket", .string(try held.hold()))]))
+            case .put(let ticket, let bytes):
+                reply(FrontReply.ok([("byteCount", .integer(try held.put(bytes, to: ticket)))]))
+            case .get(let ticket, let offset):
+                let bytes = try held.get(ticket, from: offset)
+                reply(FrontReply.ok([("bytes", .string(Base64.standard.encode(bytes)))]))
+            case .drop(let ticket):
+                held.drop(ticket)
+                progress[ticket] = nil
+                reply(FrontReply.ok([]))
+            case .progress(let ticket):
+                _ = try held.file(ticket)
+                reply(FrontReply.ok((progress[ticket] ?? OperationProgress(done: 0)).json))
+            case .cancel(let ticket):
+                carrying.cancel(of: try held.file(ticket))
+                reply(FrontReply.ok([]))
+            case .carry(let carried): try carry(carried, reply)
+            }
+        } catch {
+            reply(FrontReply.error(error))
+        }
+    }
+
+    private func carry(_ carried: FrontRequest.Carried, _ reply: @escaping Reply) throws(FrontError) {
+        let file = try held.file(carried.ticket)
+        file.rewind()
+        progress[carried.ticket] = nil
+        carrying.ask(
+            carried.message(isAttended: isAttended), carrying: file,
+            progress: { [unowned self] in progress[carried.ticket] = $0 },
+            reply: { message in
+                file.measure()
+                reply(message)
+            })
     }
 
     private var hello: [UInt8] {

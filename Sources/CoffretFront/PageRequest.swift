@@ -1,8 +1,6 @@
 // The requests that a page may make. Invariant: a request is passed on only if this table has its operation for this front.
 
 internal import CoffretBase
-internal import CoffretClient
-internal import CoffretTerminal
 
 /// The program that serves the page.
 package enum FrontKind: String, Sendable {
@@ -25,19 +23,20 @@ package enum PageRequest: Equatable, Sendable {
         "item.restore", "item.remove", "item.history", "item.compare", "conflict.list", "conflict.read",
         "conflict.settle", "link.list", "link.add", "tag.list", "tag.change", "tag.rename", "name.list", "file.list",
         "file.rename", "file.remove", "code.read", "note.close", "vault.list", "store.read", "sync.read", "sync.run",
-        "device.list", "settings.read", "change.wait", "lock",
+        "device.list", "settings.read", "change.wait", "lock", "draft.keep", "draft.settle",
     ]
 
-    /// Those that show a secret or ask for one.
+    /// Those that show a secret or ask for one, decide on locking, or write where the page says.
     private static let windowOnly: Set<String> = [
-        "field.read", "secret.generate", "password.audit", "note.unlock", "note.lock", "note.release",
+        "field.read", "secret.generate", "password.audit", "note.unlock", "note.lock", "note.release", "settings.edit",
+        "device.approve", "device.follow", "front.choose", "front.export",
     ]
 
-    /// The operations of the table that this front refuses, sorted.
+    /// The operations of the table, and requests to the front, that this front refuses, sorted.
     package static func refused(by kind: FrontKind) -> [String] { kind == .tab ? windowOnly.sorted() : [] }
 
     /// All operations of the table, sorted.
-    package static var operations: [String] { everywhere.union(windowOnly).sorted() }
+    package static var operations: [String] { everywhere.union(windowOnly).filter { !$0.hasPrefix("front.") }.sorted() }
 
     /// - Throws: `.requestInvalid`, `.requestRefused`.
     package init(judging body: [UInt8], for kind: FrontKind) throws(FrontError) {
@@ -45,7 +44,10 @@ package enum PageRequest: Equatable, Sendable {
         if name.hasPrefix("front.") {
             let request = try? JSONValue(parsing: body)
             guard case .object(let fields)? = request?["with"] ?? .object([]) else { throw FrontError(.requestInvalid) }
-            self = .front(try FrontRequest(name, fields))
+            guard kind == .window || !Self.windowOnly.contains(name) else {
+                throw FrontError(.requestRefused, at: name)
+            }
+            self = .front(try FrontRequest(name, fields, isPersons: request?["by"]?.string != "program"))
             return
         }
         guard Self.everywhere.contains(name) || kind == .window && Self.windowOnly.contains(name) else {
@@ -88,59 +90,5 @@ package enum PageRequest: Equatable, Sendable {
         }
         guard let name else { throw FrontError(.requestInvalid, at: "do") }
         return (name, fields)
-    }
-}
-
-/// A request of a page to its front itself.
-package enum FrontRequest: Equatable, Sendable {
-    case hello
-    /// A field's value to the clipboard; without a field the password, else the first secret.
-    case copy(item: String, vault: String?, field: String?)
-    case copyCode(item: String, vault: String?)
-
-    /// Seconds until a copied value is taken away again.
-    package static let clipboardSeconds = 45
-
-    /// The words of the command that copies, which is `coffret` beside the front; nil where nothing is copied. The value is
-    /// in neither the page nor its front.
-    package func clipboardCommand(store: String) -> [String]? {
-        guard let own = AgentLocation.canonical("/proc/self/exe") else { return nil }
-        let program = PathText.join(PathText.parent(of: own), "coffret")
-        let options = ["--store", store, "--quiet"]
-        func place(_ item: String, _ vault: String?) -> [String] {
-            (vault.map { ["--vault", $0] } ?? []) + ["--", item]
-        }
-        switch self {
-        case .hello: return nil
-        case .copy(let item, let vault, let field):
-            return [program, "copy", "--clear-after", "\(Self.clipboardSeconds)"] + options + place(item, vault)
-                + (field.map { [$0] } ?? [])
-        case .copyCode(let item, let vault): return [program, "otp", "--copy"] + options + place(item, vault)
-        }
-    }
-
-    fileprivate init(_ name: String, _ fields: [JSONValue.Member]) throws(FrontError) {
-        var texts: [String: String] = [:]
-        for field in fields {
-            guard let text = field.value.string else { throw FrontError(.requestInvalid, at: field.name) }
-            texts[field.name] = text
-        }
-        let known: Set<String>
-        switch name {
-        case "front.hello": known = []
-        case "front.copy": known = ["item", "vault", "field"]
-        case "front.copyCode": known = ["item", "vault"]
-        default: throw FrontError(.requestInvalid, at: name)
-        }
-        if let other = texts.keys.first(where: { !known.contains($0) }) { throw FrontError(.requestInvalid, at: other) }
-        guard known.contains("item") else {
-            self = .hello
-            return
-        }
-        guard let item = texts["item"] else { throw FrontError(.requestInvalid, at: "item") }
-        self =
-            name == "front.copy"
-            ? .copy(item: item, vault: texts["vault"], field: texts["field"])
-            : .copyCode(item: item, vault: texts["vault"])
     }
 }

@@ -4,6 +4,7 @@
 internal import CoffretBase
 package import CoffretClient
 internal import CoffretNet
+internal import CoffretTerminal
 package import CoffretWire
 
 /// Answers questions of a session beside the page, which never sees a secret that is typed.
@@ -21,9 +22,17 @@ final class PageSession {
     /// A request that waits, which may hold a text of the person.
     private final class Request {
         private(set) var message: [UInt8]
+        /// Travels with the request.
+        let file: HeldFile?
+        let progress: (OperationProgress) -> Void
         private let reply: Reply
 
-        init(_ message: [UInt8], _ reply: @escaping Reply) { (self.message, self.reply) = (message, reply) }
+        init(
+            _ message: [UInt8], _ file: HeldFile?, _ progress: @escaping (OperationProgress) -> Void,
+            _ reply: @escaping Reply
+        ) {
+            (self.message, self.file, self.progress, self.reply) = (message, file, progress, reply)
+        }
 
         func answer(_ reply: [UInt8]) {
             message.zero()
@@ -48,9 +57,17 @@ final class PageSession {
     /// To poll for reading while an answer is awaited.
     var descriptor: Int32? { isAsking ? client?.descriptor : nil }
 
-    func ask(_ message: [UInt8], reply: @escaping Reply) {
-        queue.append(Request(message, reply))
+    func ask(
+        _ message: [UInt8], carrying file: HeldFile? = nil, progress: @escaping (OperationProgress) -> Void = { _ in },
+        reply: @escaping Reply
+    ) {
+        queue.append(Request(message, file, progress, reply))
         if !isAsking { next() }
+    }
+
+    /// Says that what carries this file is not wanted any more, if that is being done now.
+    func cancel(of file: HeldFile) {
+        if isAsking, queue.first?.file === file { try? client?.cancel() }
     }
 
     private func next() {
@@ -60,7 +77,7 @@ final class PageSession {
             guard let client else { throw AgentRefused(code: AgentErrorCode.storeLocked.rawValue) }
             isAsking = true
             do {
-                try client.send(first.message)
+                try client.send(first.message, descriptors: first.file.map { [$0.descriptor.number] } ?? [])
             } catch let error as NetError where error.code == .closed {
                 // A session that ended by itself has said so before.
             }
@@ -87,6 +104,10 @@ final class PageSession {
                 return attendant.ask(question) { [weak self] answer in self?.answer(answer, to: question) }
             }
             if SessionNotice(message: message, isJSON: true) != nil { return }
+            if let step = OperationProgress(message: message, isJSON: true) {
+                queue.first?.progress(step)
+                return
+            }
             isAsking = false
             isSecondTry = false
             if hasOpenQuestion { attendant?.questionIsOver() }

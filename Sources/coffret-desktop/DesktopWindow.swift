@@ -111,7 +111,9 @@ internal import Glibc
         guard let watch else { return show(locked: "The agent does not let the window in.") }
         self.watch = watch
         let desk = PageDesk(.window, store: store, environment: environment, attendant: attendant) {
-            [store, clipboard] request, reply in clipboard.perform(request, store: store, reply: reply)
+            [unowned self] request, reply in
+            if case .choose(let kind, let name) = request { return choose(kind, name, reply) }
+            clipboard.perform(request, store: store, reply: reply)
         }
         self.desk = desk
         page.open { [unowned self, unowned desk] body, reply in
@@ -120,6 +122,23 @@ internal import Glibc
         }
         unsafe gtk_stack_set_visible_child_name(stack.opaque, "page")
         _ = unsafe gtk_widget_grab_focus(page.widget.widget)
+    }
+
+    /// Asks for a file or folder. If the store locks meanwhile, nothing of the choice reaches a page.
+    private func choose(_ kind: FrontRequest.Choice, _ name: String, _ reply: @escaping PageDesk.Reply) {
+        let choice = FileChoice(kind, name: name, over: window)
+        choice.show { [weak desk, choice] path in
+            guard let desk else { return }
+            do throws(FrontError) {
+                guard let path else { throw FrontError(.nothingChosen) }
+                guard let file = try? choice.open(path) else {
+                    throw FrontError(.nothingChosen, at: PathText.name(of: path))
+                }
+                reply(desk.hold(chosen: file, name: PathText.name(of: path)))
+            } catch {
+                reply(FrontReply.error(error))
+            }
+        }
     }
 
     private func show(locked reason: String?) {

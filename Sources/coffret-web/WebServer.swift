@@ -45,6 +45,7 @@ final class Exchange {
     }
 
     private static let idleSeconds: Double = 600
+    private static let goneSeconds: Double = 10
 
     let files: PageFiles
     let port: UInt16
@@ -55,6 +56,7 @@ final class Exchange {
     private var daemon: OpaquePointer?
     private var suspended: [ObjectIdentifier: SuspendedExchange] = [:]
     private var lastUse = WebServer.now
+    private var lastContact = WebServer.now
 
     static var now: Double {
         var time = timespec()
@@ -138,6 +140,8 @@ final class Exchange {
             clipboard.poll()
             _ = unsafe MHD_run(daemon)
             if Self.now - lastUse > Self.idleSeconds { return .idle }
+            // A page that lives always waits for changes.
+            if suspended.isEmpty, Self.now - lastContact > Self.goneSeconds { desk.pageIsGone() }
             // The page is told before its server goes.
             if desk.isLocked, lockedSince == nil { lockedSince = Self.now }
             if let lockedSince, Self.now - lockedSince > 0.5 { return .locked }
@@ -164,6 +168,7 @@ final class Exchange {
             lastUse = Self.now
         case .ask:
             let id = ObjectIdentifier(exchange)
+            lastContact = Self.now
             let body = exchange.body
             exchange.body = []
             let request = desk.take(body) { [weak self] message in

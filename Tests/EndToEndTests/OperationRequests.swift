@@ -109,6 +109,13 @@ extension OperationTests {
         add(LoginMatch(), refusedAs: "core.vault.not-found") {
             ($0.protocolName, $0.host, $0.vault) = ("https", "example.org", "no such vault")
         }
+        add(DraftKeep()) {
+            ($0.draft, $0.item, $0.text) = (String(repeating: "0a", count: 16), "tomatoes", "# Tomatoes\n")
+            $0.baseText = $0.text
+        }
+        add(DraftKeep(), refusedAs: "operation.request.invalid") { ($0.draft, $0.item) = ("../0", "tomatoes") }
+        add(DraftSettle())
+        add(DraftSettle(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(ItemRemove()) { ($0.items, $0.isTrial) = (["tomatoes"], true) }
         add(ItemHistory()) { ($0.item, $0.namesDevices) = ("tomatoes", true) }
         add(ItemHistory()) { $0.item = "tomatoes" }

@@ -59,6 +59,7 @@ final class PageServer {
     func wait() -> Int32 { process.wait().code }
 
     static let notes: [(text: String, tags: String)] = [
+        ("# Weekly review\n\n#template\n\nWhat went well on {{date}}:\n", "review"),
         (
             "# Water meter\n\n412.7 m³ on the first of May, 9 litres an hour at night: the float in the cistern again.\n",
             "home"

@@ -107,6 +107,23 @@ struct PageTests {
     }
 
     @Test(
+        "R131, R157: files, pictures, import, screens and templates in Chromium; axe finds nothing",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func files() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let pictures = SharedData.packageRoot.appendingPathComponent(".build/pictures").path
+        let folder = page.agent.runner.folder.file("brought")
+        let used = try ProcessRunner.run(
+            Self.python, [Self.script("page_files.py"), page.address, pictures, folder], timeoutSeconds: 600)
+        #expect(used.exitCode == 0, "\(used.text.suffix(600))\n\(used.errorText.suffix(1_200))")
+        #expect(used.text.contains("held: axe finds nothing"))
+        #expect(try page.agent.succeed("attach", "ls", "Tomatoes").contains("bed-plan.png"))
+        #expect(try page.agent.succeed("show", "Harbour Office").contains("harbour.example"))
+        #expect(try page.agent.succeed("ls").contains("Imported note 11"))
+    }
+
+    @Test(
         "R37, R157: the page in Chromium: list, search, writing, logins, history, trash, keys, lock; axe finds nothing, and nothing leaves it",
         .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
     func browser() throws {

@@ -4,75 +4,16 @@
 Usage: page_browser.py ADDRESS PICTURES
 Lines on standard input: `locked` once the store was locked outside. Writes `ready` when it waits for that. Exit code 77: no browser.
 """
-import glob, json, os, sys, time
+import json, sys, time
 
-try:
-    import axe_playwright_python
-    from playwright.sync_api import sync_playwright
-except ImportError:
-    sys.exit(77)
-if not os.path.exists("/usr/bin/chromium"):
-    sys.exit(77)
-
-address, pictures = sys.argv[1], sys.argv[2]
-os.makedirs(pictures, exist_ok=True)
-axe = open(glob.glob(os.path.dirname(axe_playwright_python.__file__) + "/**/axe*.js", recursive=True)[0]).read()
-origin = address.split("/#")[0]
-problems, requests, violations = [], [], []
-
-
-def check(what, holds, seen=""):
-    if not holds:
-        raise AssertionError(f"{what}: {seen}")
-    print("held:", what, flush=True)
-
+from page_person import Person, check, sync_playwright
 
 with sync_playwright() as playwright:
-    browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
-    page = context.new_page()
-    page.on("console", lambda message: problems.append(f"{message.text} {message.location.get('url')}") if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("dialog", lambda dialog: problems.append("a dialog: " + dialog.message))
-    page.on("request", lambda request: requests.append(request.url))
-    inspector = context.new_cdp_session(page)
+    person = Person(playwright, sys.argv[1], sys.argv[2])
+    page, context, origin = person.page, person.context, person.origin
+    evaluate, wait, screen, text, click_row = person.evaluate, person.wait, person.screen, person.text, person.click_row
 
-    def evaluate(expression):
-        # The page's own policy refuses functions made of text; the inspector is not bound by it.
-        answer = inspector.send("Runtime.evaluate", {"expression": expression, "awaitPromise": True, "returnByValue": True})
-        if "exceptionDetails" in answer:
-            raise AssertionError(answer["exceptionDetails"])
-        return answer["result"].get("value")
-
-    def wait(what, expression, seconds=20):
-        end = time.monotonic() + seconds
-        while not evaluate(expression):
-            if time.monotonic() > end:
-                page.screenshot(path=f"{pictures}/failed.png")
-                raise AssertionError(f"waited for {what}; {problems}; {evaluate('document.body.innerText')[:1500]}")
-            time.sleep(0.05)
-        print("held:", what, flush=True)
-
-    def screen(name):
-        """A picture in both looks, and what axe finds."""
-        for look in ["light", "dark"]:
-            page.emulate_media(color_scheme=look, reduced_motion="reduce")
-            time.sleep(0.15)
-            page.screenshot(path=f"{pictures}/{name}{'' if look == 'light' else '-dark'}.png")
-            evaluate(axe + ";0")
-            found = evaluate("axe.run(document,{runOnly:['wcag2a','wcag2aa','wcag21aa','wcag22aa']}).then(r=>r.violations.map(v=>[v.id,v.nodes.slice(0,3).map(n=>n.html.slice(0,140)+' | '+(n.any[0]?.message||n.all[0]?.message||'').slice(0,160))]))")
-            violations.extend((name, look, *each) for each in found)
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
-
-    def text(selector):
-        return evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map(n=>n.innerText).join('\\n')")
-
-    def click_row(title):
-        page.locator(".rows .item", has_text=title).first.click()
-        wait(f"{title} is open", f"document.querySelector('.pane').innerText.includes({json.dumps(title)})")
-
-    page.goto(address)
-    wait("the list", "document.querySelectorAll('.rows .item').length > 3")
+    person.open()
     check("the code left the address", page.url == origin + "/", page.url)
     check("the title says nothing", page.title() == "Coffret")
     check("no cookie", context.cookies() == [])
@@ -186,9 +127,4 @@ with sync_playwright() as playwright:
     check("nor the token", evaluate("sessionStorage.length") == 0)
     screen("locked")
 
-    # A request that a lock ended is a message of the browser, and no fault.
-    problems[:] = [problem for problem in problems if "ERR_CONNECTION" not in problem and not problem.endswith("/do") and "TrustedHTML" not in problem and "trusted" not in problem.lower() and "Content Security Policy" not in problem]
-    check("no error in the console", problems == [], problems)
-    check("no request to anybody else", all(url.startswith(origin + "/") for url in requests), [url for url in requests if not url.startswith(origin)])
-    check("axe finds nothing", violations == [], "\n".join(map(str, violations)))
-    browser.close()
+    person.check_end()

@@ -21,8 +21,20 @@ CodeMirror.defineMode("note", (/** @type {any} */ config) => CodeMirror.overlayM
 
 const pauseMilliseconds = 4_000;
 const steadyMilliseconds = 60_000;
+/** A locked note has no draft: its text is saved at once. */
+const lockedMilliseconds = 1_000;
+/** A draft follows a key after the first, and is never older than the second. */
+const draftMilliseconds = 400;
+const draftMillisecondsMax = 1_000;
+/** Drafts that this page may find in the note as changes that another program has made of them. */
+const sentCountMax = 8;
 
-/** One note that is open. Its text is saved when a person pauses, leaves, or has typed for a minute. */
+const newDraftName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/**
+ * One note that is open. Each second what was typed is kept as a draft, which outlives the page. It becomes a change when a person
+ * pauses, leaves, or has typed for a minute.
+ */
 export class NoteEditor {
   /** @param {any} item */
   constructor(item) {
@@ -34,6 +46,18 @@ export class NoteEditor {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.firstChange = 0;
+    /** Saves so far: who has read the note before one of them has read an older text. */
+    this.saveCount = 0;
+    this.draft = newDraftName();
+    this.isLocked = item.isLocked;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.draftTimer = undefined;
+    this.firstUnkept = 0;
+    this.kept = item.text;
+    /** @type {string[]} */
+    this.sent = [];
+    /** @type {Promise<void>} */
+    this.keeping = Promise.resolve();
     this.place = el("div", { class: "body" });
     this.status = el("span", { class: "row" });
     this.dot = el("span", { class: "dot" });
@@ -61,12 +85,38 @@ export class NoteEditor {
 
   changed() {
     this.count();
-    if (!this.isChanged) return;
+    // Where all of it was taken back, a draft still says otherwise.
+    if (!this.isChanged && this.kept === this.base) return;
     this.showState();
     const now = Date.now();
     if (!this.firstChange) this.firstChange = now;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.save(), Math.max(0, Math.min(pauseMilliseconds, this.firstChange + steadyMilliseconds - now)));
+    this.timer = setTimeout(() => this.save(), Math.max(0, Math.min(this.isLocked ? lockedMilliseconds : pauseMilliseconds, this.firstChange + steadyMilliseconds - now)));
+    this.keepSoon(now);
+  }
+
+  /** @param {number} now */
+  keepSoon(now) {
+    if (this.isLocked) return;
+    if (!this.firstUnkept) this.firstUnkept = now;
+    clearTimeout(this.draftTimer);
+    this.draftTimer = setTimeout(() => { this.keeping = this.keeping.then(() => this.keep()); }, Math.max(0, Math.min(draftMilliseconds, this.firstUnkept + draftMillisecondsMax - now)));
+  }
+
+  /** Keeps what was typed as a draft. Drafts and saves of one note are never on their way at once. */
+  async keep() {
+    if (this.isSaving || this.isLocked || !this.isChanged || this.text === this.kept) return;
+    this.firstUnkept = 0;
+    const text = this.text;
+    this.sent = [...this.sent, text].slice(-sentCountMax);
+    try {
+      const answer = await ask("draft.keep", { draft: this.draft, item: this.id, vault: this.vault, text, baseText: this.base });
+      this.isLocked = !answer.isKept;
+      if (answer.isKept) this.kept = text; else void this.save();
+    } catch (error) {
+      if (error instanceof Locked) { tell("locked"); return; }
+      this.keepSoon(Date.now());
+    }
   }
 
   /** @param {string} [failure] */
@@ -87,15 +137,19 @@ export class NoteEditor {
   async save() {
     clearTimeout(this.timer);
     if (this.isSaving) { await this.saving; return this.isChanged ? this.save() : true; }
-    if (!this.isChanged) return true;
+    if (!this.isChanged && this.kept === this.base) return true;
     this.isSaving = true;
+    clearTimeout(this.draftTimer);
+    this.firstUnkept = 0;
     this.firstChange = 0;
-    const sent = this.text;
     this.showState();
     let isDone = false;
     this.saving = (async () => {
+      await this.keeping;
+      const sent = this.text;
       try {
-        const result = await ask("item.edit", { item: this.id, vault: this.vault, text: sent, baseText: this.base });
+        const result = await this.edit(sent);
+        this.saveCount += 1;
         this.savedAt = result.item.modified;
         if (this.text === sent && result.item.text !== sent) {
           const [cursor, scroll] = [this.editor.getCursor(), this.editor.getScrollInfo()];
@@ -108,6 +162,7 @@ export class NoteEditor {
           // Lines that others wrote are compared with what was sent, not with what came of it.
           this.base = sent;
         }
+        [this.kept, this.sent] = [this.base, []];
         isDone = true;
       } catch (error) { this.failed(error, sent); }
     })();
@@ -115,6 +170,23 @@ export class NoteEditor {
     this.isSaving = false;
     if (isDone) { this.showState(); tell("saved"); if (this.isChanged) this.changed(); }
     return isDone && !this.isChanged;
+  }
+
+  /**
+   * Where another program has made a change of an earlier draft, that is what this text grew from.
+   * @param {string} text
+   * @returns {Promise<any>}
+   */
+  async edit(text) {
+    const wanted = { item: this.id, vault: this.vault, text, draft: this.draft };
+    try {
+      return await ask("item.edit", { ...wanted, baseText: this.base });
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code !== "operation.text.changed") throw error;
+      const { text: present } = await ask("item.read", { item: this.id, vault: this.vault, asksNobody: true });
+      if (!this.sent.includes(present)) throw error;
+      return ask("item.edit", { ...wanted, baseText: present });
+    }
   }
 
   /** @param {any} error @param {string} sent */
@@ -133,6 +205,8 @@ export class NoteEditor {
   async keepBeside(text) {
     const made = await ask("item.create", { vault: this.vault, text });
     this.base = this.text;
+    await ask("draft.keep", { draft: this.draft, item: this.id, vault: this.vault, text, baseText: text });
+    this.kept = this.base;
     state.selected = made.id;
     tell("opened");
     tell("saved");

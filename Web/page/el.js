@@ -2,8 +2,11 @@
 // Builds nodes. The only place that sets attributes, and only those of this list; text is always text.
 
 const attributes = new Set(["id", "class", "type", "role", "title", "tabindex", "name", "value", "placeholder", "autocomplete", "spellcheck", "for", "lang",
-  "rows", "min", "max", "step", "autocapitalize", "datetime", "rel", "target", "viewBox", "d", "cx", "cy", "r", "x", "y", "points", "transform", "width", "height", "stroke-dasharray", "translate", "preserveAspectRatio"]);
+  "rows", "min", "max", "step", "autocapitalize", "datetime", "rel", "target", "viewBox", "d", "cx", "cy", "r", "x", "y", "points", "transform", "width", "height", "stroke-dasharray", "translate", "preserveAspectRatio", "alt", "download", "max", "colspan", "scope"]);
 const svgTags = new Set(["svg", "path", "circle", "polyline", "polygon", "line", "g"]);
+
+/** @param {unknown} value */
+const isOwnContent = (value) => String(value).startsWith(`blob:${location.origin}/`) || String(value).startsWith("blob:null/");
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
@@ -21,8 +24,12 @@ export function el(tag, properties = {}, ...children) {
       if (typeof value !== "function") throw new TypeError("a handler is a function");
       node.addEventListener(name.slice(2), value);
     } else if (name === "href") {
-      if (!/^https?:\/\//i.test(String(value))) continue;
+      // Others' addresses, and contents of this page's own.
+      if (!/^https?:\/\//i.test(String(value)) && !isOwnContent(value)) continue;
       node.setAttribute("href", String(value));
+    } else if (name === "src") {
+      if (tag !== "img" || !isOwnContent(value)) throw new TypeError("only pictures of this page's own are shown");
+      node.setAttribute("src", String(value));
     } else if (name === "disabled" || name === "readonly" || name === "checked" || name === "hidden") {
       node.setAttribute(name, "");
     } else if (attributes.has(name) || name.startsWith("aria-") || name.startsWith("data-")) {

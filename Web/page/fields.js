@@ -6,6 +6,7 @@ import { icon, iconButton } from "./icons.js";
 import { ask } from "./session.js";
 import { allows, say, state, tell } from "./state.js";
 import { refused, toast } from "./dialogs.js";
+import { fileCards } from "./files.js";
 import { when, words } from "./words.js";
 
 const shownSeconds = 20;
@@ -133,19 +134,6 @@ export function fieldsPane(item, tile) {
     item.attachments.length ? [el("h2", { class: "sub" }, words.files), fileCards(item)] : null));
 }
 
-/** @param {any} item */
-export const fileCards = (item) => el("ul", { class: "files" }, item.attachments.map((/** @type {any} */ file) => el("li", { class: "file" }, el("span", { class: "file-icon" }, icon("clip")),
-  el("span", {}, el("b", {}, file.name), el("small", {}, byteWords(file.byteCount) + (file.isHere === false ? ", not on this computer yet" : ""))))));
-
-/** @param {number} count */
-function byteWords(count) {
-  if (count < 1000) return `${count} B`;
-  const units = ["KB", "MB", "GB"];
-  let [value, unit] = [count / 1000, 0];
-  while (value >= 1000 && unit < 2) { value /= 1000; unit += 1; }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
-}
-
 /**
  * Fields that a new item of a kind begins with: name, label, kind.
  * @type {Record<string, [string, string, string][]>}
@@ -177,18 +165,23 @@ export function fieldsForm(item, save, cancel) {
         try { input.value = (await ask("secret.generate", {})).secret; input.type = "text"; say("A new password of 20 characters stands there."); } catch (error) { refused(error); }
       }) : null);
   });
+  let isBusy = false;
   const text = el("textarea", { class: "text-input", id: "form-text", rows: "5", spellcheck: "false" });
   text.value = item.text;
   const form = el("form", {
     class: "narrow form", autocomplete: "off", onsubmit: async (/** @type {Event} */ event) => {
       event.preventDefault();
+      if (isBusy) return;
       const setFields = inputs.filter(({ field, input }) => (field.isSecret ? input.value !== "" : input.value !== (field.value ?? ""))).map(({ field, input }) => ({ name: field.name, value: input.value }));
       /** @type {any} */
       const changes = isNew ? { kind: item.kind, title: title.value, fields: setFields } : { setFields };
       if (!isNew && title.value !== item.title) changes.title = title.value;
       if (text.value !== item.text) { changes.text = text.value; if (!isNew) changes.baseText = item.text; }
+      isBusy = true;
       try { await save(changes); } catch (error) { refused(error); }
+      isBusy = false;
     },
+    oninput: () => { form.dataset.changed = "yes"; },
   },
     el("div", { class: "form-line" }, el("label", { for: "form-title" }, words.title), title), lines,
     el("div", { class: "form-line" }, el("label", { for: "form-text" }, words.notes), text),

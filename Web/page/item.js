@@ -7,7 +7,8 @@ import { ask, Locked } from "./session.js";
 import { allows, state, tell } from "./state.js";
 import { confirmed, refused, toast } from "./dialogs.js";
 import { NoteEditor } from "./editor.js";
-import { copyByKey, fieldsForm, fieldsPane, fileCards, stopFields } from "./fields.js";
+import { copyByKey, fieldsForm, fieldsPane, stopFields } from "./fields.js";
+import { addFiles, chooseFiles, dropPictures, fileCards } from "./files.js";
 import { historyPane } from "./history.js";
 import { conflictBanner } from "./conflicts.js";
 import { words } from "./words.js";
@@ -19,6 +20,9 @@ let item = null;
 let editor = null;
 let mode = "read";
 let serial = 0;
+/** @type {Promise<boolean> | null} */
+let leave = null;
+let isMaking = false;
 
 export const pane = () => place;
 export const openItem = () => item;
@@ -27,6 +31,7 @@ export const openItem = () => item;
 export function dropItem() {
   serial++;
   stopFields();
+  dropPictures();
   editor = null;
   item = null;
   place.replaceChildren();
@@ -36,8 +41,17 @@ export function dropItem() {
  * Leaves what is open. A note whose text cannot be saved stays open, so that nothing that was typed is lost.
  * @returns {Promise<boolean>} whether it is left
  */
-export async function leaveItem() {
+export function leaveItem() {
+  leave ??= leaveNow().finally(() => { leave = null; });
+  return leave;
+}
+
+async function leaveNow() {
   stopFields();
+  if (place.querySelector("form[data-changed]")) {
+    if (!(await confirmed("Leave the form?", "What you filled in is not saved.", "Leave it"))) return false;
+    place.querySelector("form")?.removeAttribute("data-changed");
+  }
   if (!editor) return true;
   const leaving = editor;
   if (!(await leaving.save())) {
@@ -58,12 +72,12 @@ export const saveItem = () => editor?.save() ?? Promise.resolve(true);
 
 /**
  * Opens what is selected; the newest wish wins.
- * @param {{ focuses?: boolean }} [options]
+ * @param {{ focuses?: boolean, isAtEnd?: boolean }} [options]
  */
 export async function showSelected(options = {}) {
   const wanted = state.selected;
   const own = ++serial;
-  if (!(await leaveItem())) { state.selected = item.id; tell("stayed"); return; }
+  if (!(await leaveItem())) { state.selected = item?.id ?? null; tell("stayed"); return; }
   if (own !== serial) return;
   if (!wanted) { item = null; draw(); return; }
   try {
@@ -74,6 +88,7 @@ export async function showSelected(options = {}) {
     mode = "read";
     draw();
     if (options.focuses) focusItem();
+    if (options.isAtEnd) editor?.editor.execCommand("goDocEnd");
   } catch (error) {
     if (own !== serial) return;
     if (error instanceof Locked) { tell("locked"); return; }
@@ -97,11 +112,12 @@ const tile = (of) => {
 /** @param {Record<string, boolean>} flags @param {string} text */
 async function flag(flags, text) {
   if (!item) return;
+  const flagged = item;
   try {
-    const answer = await ask("item.flag", { items: [item.id], vault: state.vault, ...flags });
-    Object.assign(item, { isPinned: answer.items[0].isPinned, isArchived: answer.items[0].isArchived });
+    const answer = await ask("item.flag", { items: [flagged.id], vault: state.vault, ...flags });
+    Object.assign(flagged, { isPinned: answer.items[0].isPinned, isArchived: answer.items[0].isArchived });
     toast(text);
-    drawBar();
+    if (flagged === item) drawBar();
     tell("saved");
   } catch (error) { refused(error); }
 }
@@ -145,20 +161,25 @@ export async function toggleHistory() {
 
 export function editFields() {
   if (!item || item.kind === "note" || item.isTrashed) return;
-  const form = fieldsForm(item, async (changes) => { item = (await ask("item.edit", { item: item.id, vault: state.vault, ...changes })).item; draw(); tell("saved"); }, () => draw());
+  const own = ++serial;
+  const { id } = item;
+  const form = fieldsForm(item, async (changes) => {
+    const saved = (await ask("item.edit", { item: id, vault: state.vault, ...changes })).item;
+    if (own === serial) { item = saved; draw(); }
+    tell("saved");
+  }, () => draw());
   place.replaceChildren(bar(), form.node);
   form.focus();
 }
 
 /** @param {"note" | "login"} kind */
 export async function newItem(kind) {
-  if (!(await leaveItem())) return;
-  serial++;
+  if (isMaking || !(await leaveItem())) return;
+  const own = ++serial;
   if (kind === "login") {
     const form = fieldsForm({ kind: "login", title: "", text: "", fields: [] }, async (changes) => {
-      item = await ask("item.create", { vault: state.vault, ...changes });
-      state.selected = item.id;
-      draw();
+      const made = await ask("item.create", { vault: state.vault, ...changes });
+      if (own === serial) { item = made; state.selected = made.id; draw(); }
       tell("saved");
     }, () => tell("reopen"));
     item = null;
@@ -167,33 +188,73 @@ export async function newItem(kind) {
     tell("show-pane");
     return;
   }
+  isMaking = true;
   try {
-    item = await ask("item.create", { vault: state.vault, text: "# \n" });
-    state.selected = item.id;
-    draw();
-    editor?.focus();
-    editor?.editor.setCursor({ line: 0, ch: 2 });
+    const made = await ask("item.create", { vault: state.vault, text: "# \n" });
+    // Somebody who has opened something else meanwhile stays there.
+    if (own === serial) {
+      item = made;
+      state.selected = item.id;
+      draw();
+      editor?.focus();
+      editor?.editor.setCursor({ line: 0, ch: 2 });
+      tell("show-pane");
+    }
     tell("saved");
-    tell("show-pane");
   } catch (error) { refused(error); }
+  isMaking = false;
 }
 
 const backButton = () => iconButton("left", words.back, () => tell("back"), { class: "icon-button back" });
 
 function bar() {
   if (!item) return el("div", { class: "bar" }, backButton());
-  const crumbs = [state.vaults.find((vault) => vault.id === state.vault)?.name ?? "", item.kind === "note" ? item.tags[0] ?? "" : item.kind].filter(Boolean).join(" / ");
+  const crumbs = [state.vaults.find((vault) => vault.id === state.vault)?.name ?? "", item.kind === "note" ? item.tags[0] ?? "" : item.kind,
+    // A title that was given stands nowhere in the text.
+    item.kind === "note" && item.title && !item.text.includes(item.title) ? item.title : ""].filter(Boolean).join(" / ");
   return el("div", { class: "bar" }, backButton(), el("span", { class: "crumb grow" }, crumbs),
     iconButton("clock", words.history, toggleHistory, { "aria-pressed": String(mode === "history") }),
     item.isTrashed ? null : iconButton("pin", item.isPinned ? words.unpin : words.pin, togglePin, { "aria-pressed": String(item.isPinned) }),
+    item.isTrashed || item.isSealed || item.isVeiled ? null : iconButton("clip", words.addFile, addFile),
     item.isTrashed ? null : iconButton("box", item.isArchived ? words.unarchive : words.archiveIt, toggleArchive, { "aria-pressed": String(item.isArchived) }),
     item.isTrashed ? null : iconButton("trash", words.trashIt, trashItem));
+}
+
+export function addFile() {
+  const to = item;
+  if (to && !to.isTrashed) chooseFiles((files) => void addFiles(to, files));
+}
+
+/**
+ * Whether files that are dropped belong to what is open.
+ * @param {File[]} files
+ */
+export function dropFiles(files) {
+  if (!item || item.isTrashed || item.isSealed || item.isVeiled) return false;
+  void addFiles(item, files);
+  return true;
+}
+
+/** Shows the files of what is open as they are now; what is being typed stays. */
+export async function redrawFiles() {
+  if (!item) return;
+  const own = serial;
+  const read = await ask("item.read", { item: item.id, vault: state.vault, asksNobody: true }, { byProgram: true });
+  if (own !== serial || !item) return;
+  item.attachments = read.attachments;
+  if (!editor) { item = read; draw(); return; }
+  place.querySelector(".note-files")?.remove();
+  if (item.attachments.length) editor.place.append(el("div", { class: "note-files" }, fileCards(item)));
 }
 
 function drawBar() { place.querySelector(".bar")?.replaceWith(bar()); }
 
 export function draw() {
   if (mode === "history") mode = "read";
+  // Nothing that was typed goes with the editor that it was typed in.
+  if (editor?.isChanged) void editor.save();
+  editor = null;
+  dropPictures();
   if (!item) { place.replaceChildren(bar(), el("div", { class: "empty" }, el("p", {}, words.nothingPicked))); return; }
   const trash = item.isTrashed ? el("div", { class: "banner" }, icon("trash"), el("span", { class: "grow" }, el("b", {}, "In the trash."), " It stays in the history until you compact the vault."),
     el("button", { type: "button", class: "button small", onclick: putBack }, words.putBack), el("button", { type: "button", class: "button small danger", onclick: removeForGood }, words.removeForGood)) : null;
@@ -235,9 +296,11 @@ export const copyFromItem = (what) => item && copyByKey(item, what);
 /** Reads again what another device or program has changed, unless somebody is typing in it. */
 export async function followChange() {
   if (!item || mode !== "read" || editor?.isChanged || place.querySelector("form")) return;
-  const own = serial;
+  const [own, saveCount] = [serial, editor?.saveCount];
   const read = await ask("item.read", { item: item.id, vault: state.vault, asksNobody: true }, { byProgram: true }).catch(() => null);
-  if (!read || own !== serial || editor?.isChanged) return;
+  if (!read || own !== serial || editor?.isChanged || editor?.isSaving) return;
+  // Answers come in any order: this one is older than what was saved since.
+  if (editor?.saveCount !== saveCount) return;
   if (editor && editor.base === read.text && read.modified === item.modified && !read.conflicts?.length) return;
   if (editor && read.text === editor.base) { item = read; return; }
   if (!editor && read.modified === item.modified) return;

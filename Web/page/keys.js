@@ -7,15 +7,15 @@ import { tell } from "./state.js";
 
 /** @type {[string, [string, string][]][]} */
 const groups = [
-  ["Everywhere", [["Search", "Ctrl F"], ["New note", "Ctrl N"], ["New login", "Ctrl Shift N"], ["Lock now", "Ctrl L"], ["Back to the list", "Alt Left"], ["This page", "F1"]]],
+  ["Everywhere", [["Search", "Ctrl F"], ["New note", "Ctrl N"], ["New login", "Ctrl Shift N"], ["New note from a template", "Ctrl Alt N"], ["Today's note", "Ctrl Alt D"], ["Lock now", "Ctrl L"], ["Back to the list", "Alt Left"], ["This page", "F1"]]],
   ["In the list", [["Next, previous", "J K ↓ ↑"], ["Open", "Enter"], ["Pin", "P"], ["Archive", "E"], ["To the trash", "Delete"]]],
   ["In a login", [["Copy password", "Ctrl Shift C"], ["Copy username", "Ctrl Shift B"], ["Copy code", "Ctrl Shift X"]]],
-  ["In a note", [["History", "Ctrl H"], ["Task", "Ctrl Enter"], ["Save now", "Ctrl S"]]],
+  ["In a note", [["History", "Ctrl H"], ["Task", "Ctrl Enter"], ["Save now", "Ctrl S"], ["Add a file", "Ctrl Alt A"]]],
 ];
 
 /** @type {Record<string, string>} */
 const topics = {
-  "Ctrl f": "find", "Ctrl k": "find", "Ctrl n": "new-note", "Ctrl Shift n": "new-login", "Ctrl l": "lock", "Ctrl h": "history", "Ctrl s": "save",
+  "Ctrl f": "find", "Ctrl k": "find", "Ctrl n": "new-note", "Ctrl Shift n": "new-login", "Ctrl Alt n": "template", "Ctrl Alt d": "today", "Ctrl Alt a": "add-file", "Ctrl l": "lock", "Ctrl h": "history", "Ctrl s": "save",
   "Ctrl Shift c": "copy-password", "Ctrl Shift b": "copy-username", "Ctrl Shift x": "copy-code", "Alt arrowleft": "back", f1: "keys",
 };
 

@@ -30,7 +30,7 @@ const clear = iconButton("x", words.clear, () => { input.value = ""; search(); i
 const order = el("select", { class: "plain-choice", "aria-label": "Order", onchange: () => { state.order = order.value; reload(); } },
   el("option", { value: "modified" }, words.latestFirst), el("option", { value: "title" }, words.byTitle));
 const place = el("section", { class: "list", "aria-label": "Items" },
-  el("div", { class: "find" }, el("div", { class: "field grow" }, icon("search", "small"), input, clear, el("span", { class: "key", "aria-hidden": "true" }, "Ctrl F")),
+  el("div", { class: "find" }, iconButton("side", words.menu, () => tell("menu"), { class: "icon-button menu" }), el("div", { class: "field grow" }, icon("search", "small"), input, clear, el("span", { class: "key", "aria-hidden": "true" }, "Ctrl F")),
     iconButton("plus", words.newItem, () => newItem(state.view.filter.kind === "login" ? "login" : "note"))),
   el("div", { class: "sum" }, sum, order), rows);
 

@@ -4,13 +4,16 @@
 import { el } from "./el.js";
 import { icon } from "./icons.js";
 import { ask, begin, forget, Locked } from "./session.js";
-import { on, say, state } from "./state.js";
-import { words } from "./words.js";
+import { on, say, state, tell } from "./state.js";
+import { counted, words } from "./words.js";
 import { drawSidebar, refreshSidebar, sidebar } from "./sidebar.js";
 import { dropList, emptySearch, focusRows, focusSearch, list, redraw, reload } from "./list.js";
-import { copyFromItem, dropItem, editFields, followChange, isUnsaved, leaveItem, newItem, openItem, pane, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
+import { addFile, copyFromItem, dropFiles, dropItem, editFields, followChange, isUnsaved, leaveItem, newItem, openItem, pane, redrawFiles, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
 import { listenForKeys } from "./keys.js";
-import { confirmed, refused } from "./dialogs.js";
+import { makeScreen, wantedLook } from "./screens.js";
+import { bringIn } from "./transfer.js";
+import { chooseTemplate, openToday } from "./templates.js";
+import { confirmed, refused, toast } from "./dialogs.js";
 
 const root = /** @type {HTMLElement} */ (document.getElementById("root"));
 let isLocked = false;
@@ -69,6 +72,7 @@ async function start() {
   await begin();
   state.front = await ask("front.hello");
   await readVaults();
+  const drafts = await ask("draft.settle", {}, { byProgram: true });
   const banner = state.front.front === "tab" ? el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
     el("button", { type: "button", class: "button small", onclick: (/** @type {any} */ event) => event.target.closest(".notice").remove() }, words.understood)) : null;
   app = el("div", { class: "app show-list" }, sidebar(), list(), pane());
@@ -80,23 +84,101 @@ async function start() {
   const whole = await ask("item.list", { vault: state.vault, includesAll: true, limit: 1 }, { byProgram: true });
   if (whole.total === 0 && !openItem()) pane().replaceChildren(welcome());
   void follow();
+  tellDrafts(drafts);
+}
+
+/**
+ * Says what became of a text that its page did not live to save.
+ * @param {any} drafts
+ */
+function tellDrafts(drafts) {
+  const beside = drafts.items.find((/** @type {any} */ draft) => draft.isBeside);
+  const changed = drafts.items.filter((/** @type {any} */ draft) => draft.isChanged);
+  if (beside) toast(`"${beside.title}" is a note of its own: others had changed the same lines.`, { isWarning: true });
+  else if (changed.length === 1) toast(`What you typed last in "${changed[0].title}" is saved.`);
+  else if (changed.length) toast(`What you typed last in ${counted(changed.length, "note", "notes")} is saved.`);
 }
 
 /** @param {Promise<any> | undefined | null | false} work */
 const quietly = (work) => { if (work) work.catch((error) => { if (error instanceof Locked) showLocked(); else refused(error); }); };
 
-on("view", () => { state.selected = null; emptySearch(); drawSidebar(); quietly(showSelected()); quietly(reload()); app.classList.add("show-list"); });
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Follows the desktop, unless the person wants it otherwise. */
+function look() {
+  const wanted = wantedLook();
+  document.documentElement.dataset.theme = wanted === "desktop" ? (dark.matches ? "dark" : "light") : wanted;
+}
+
+/** @type {import("./screens.js").ScreenName | null} */
+let shownScreen = null;
+
+/** @param {import("./screens.js").ScreenName} name */
+async function showScreen(name) {
+  if (!(await leaveItem())) { leaveScreen(); return; }
+  state.selected = null;
+  dropItem();
+  shownScreen = name;
+  app.classList.add("wide");
+  app.classList.remove("show-list");
+  pane().replaceChildren(el("div", { class: "empty" }, el("p", {}, "…")));
+  const nodes = await makeScreen(name).catch((error) => { refused(error); return null; });
+  if (!nodes || shownScreen !== name) return;
+  pane().replaceChildren(...nodes);
+  /** @type {HTMLElement | null} */ (pane().querySelector(".bar button"))?.focus();
+}
+
+/**
+ * Back to list and item.
+ * @param {string} [item] to be opened
+ */
+function leaveScreen(item) {
+  shownScreen = null;
+  app.classList.remove("wide");
+  state.view = { name: words.allNotes, filter: { kind: "note" } };
+  tell("view");
+  if (item) { state.selected = item; tell("opened"); }
+}
+
+on("screen", (name) => { state.view = { name: words.bringIn, filter: {}, screen: name }; tell("view"); });
+on("leave-screen", leaveScreen);
+on("look", look);
+on("menu", () => app.classList.toggle("show-side"));
+on("today", () => { app.classList.remove("show-side"); quietly(inPanes(openToday)); });
+on("template", () => quietly(inPanes(chooseTemplate)));
+
+/**
+ * Does something that opens an item, from wherever the person is.
+ * @param {() => Promise<void>} body
+ */
+async function inPanes(body) {
+  if (shownScreen) leaveScreen();
+  await body();
+}
+
+on("view", () => {
+  app.classList.remove("show-side");
+  emptySearch();
+  drawSidebar();
+  if (state.view.screen) { quietly(showScreen(/** @type {any} */ (state.view.screen))); return; }
+  shownScreen = null;
+  app.classList.remove("wide");
+  state.selected = null;
+  quietly(showSelected());
+  quietly(reload());
+  app.classList.add("show-list");
+});
 on("vault", () => { state.selected = null; state.view = { name: words.allNotes, filter: { kind: "note" } }; emptySearch(); state.query = ""; quietly(showSelected()); quietly(refreshSidebar()); quietly(reload()); });
 on("query", () => drawSidebar());
 on("selected", () => quietly(showSelected()));
-on("opened", () => { app.classList.remove("show-list"); quietly(showSelected({ focuses: true })); });
+on("opened", (isAtEnd) => { app.classList.remove("show-list"); quietly(showSelected({ focuses: true, isAtEnd })); });
 on("reopen", () => quietly(showSelected()));
 on("saved", () => { redraw(); quietly(reload({ keepsPlace: true })); quietly(refreshSidebar()); });
 on("show-pane", () => app.classList.remove("show-list"));
-on("back", () => { app.classList.add("show-list"); quietly(leaveThenStay()); focusRows(); });
-on("find", () => { app.classList.add("show-list"); focusSearch(); });
-on("new-note", () => quietly(newItem("note")));
-on("new-login", () => quietly(newItem("login")));
+on("back", () => { if (shownScreen) { leaveScreen(); return; } app.classList.add("show-list"); quietly(leaveThenStay()); focusRows(); });
+on("find", () => { if (shownScreen) leaveScreen(); app.classList.add("show-list"); focusSearch(); });
+on("new-note", () => quietly(inPanes(() => newItem("note"))));
+on("new-login", () => quietly(inPanes(() => newItem("login"))));
 on("history", () => quietly(toggleHistory()));
 on("pin", () => quietly(togglePin()));
 on("archive", () => quietly(toggleArchive()));
@@ -106,6 +188,8 @@ on("save", () => quietly(saveItem()));
 on("copy-password", () => quietly(copyFromItem("password")));
 on("copy-username", () => quietly(copyFromItem("username")));
 on("copy-code", () => quietly(copyFromItem("code")));
+on("add-file", addFile);
+on("files-changed", () => { quietly(redrawFiles()); quietly(reload({ keepsPlace: true })); });
 on("locked", showLocked);
 on("stayed", redraw);
 on("lock", () => quietly(lockNow()));
@@ -121,11 +205,20 @@ async function leaveThenStay() { await saveItem(); }
 // What was typed is saved when nobody looks any more.
 document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden" && !isLocked) quietly(saveItem()); });
 addEventListener("beforeunload", (event) => { if (isUnsaved() && !isLocked) { quietly(saveItem()); event.preventDefault(); } });
-addEventListener("dragover", (event) => event.preventDefault());
-addEventListener("drop", (event) => event.preventDefault());
+const isOfFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files") ?? false;
+const isInEditor = (/** @type {DragEvent} */ event) => event.target instanceof Element && event.target.closest(".CodeMirror") !== null;
+// Text is moved within the editor; files are ours; anything else that is dropped does nothing.
+addEventListener("dragover", (event) => { if (isOfFiles(event) || !isInEditor(event)) event.preventDefault(); }, { capture: true });
+addEventListener("drop", (event) => {
+  if (!isOfFiles(event)) { if (!isInEditor(event)) event.preventDefault(); return; }
+  event.preventDefault();
+  const files = [...(event.dataTransfer?.files ?? [])];
+  if (!files.length || isLocked) return;
+  // Dropped on what is open it belongs there; anywhere else it is to be taken in.
+  const isOnItem = event.target instanceof Element && event.target.closest(".pane") !== null && !app.classList.contains("wide");
+  if (!(isOnItem && dropFiles(files))) bringIn(files);
+}, { capture: true });
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const look = () => { document.documentElement.dataset.theme = dark.matches ? "dark" : "light"; };
 dark.addEventListener("change", look);
 look();
 listenForKeys();

@@ -4,7 +4,7 @@
 import { el } from "./el.js";
 import { icon, iconButton } from "./icons.js";
 import { ask } from "./session.js";
-import { state, tell } from "./state.js";
+import { allows, state, tell } from "./state.js";
 import { number, words } from "./words.js";
 import { askForKeys } from "./keys.js";
 
@@ -54,6 +54,9 @@ function entry(picture, text, count, view, depth = "") {
     count ? el("span", { class: view.special === "conflicts" ? "count warn" : "count" }, number(count)) : null);
 }
 
+/** @param {any} picture @param {string} text @param {string} screen */
+const screenEntry = (picture, text, screen) => entry(picture, text, null, { name: text, filter: {}, screen });
+
 /**
  * Tags above others have a line of their own, also where no item has just them.
  * @param {{tag: string, count: number}[]} tags by path
@@ -86,6 +89,7 @@ export function drawSidebar() {
         el("small", {}, counts.sync ? "on the server too" : "on this computer"))),
     el("div", { class: "scroll" },
       entry(icon("notes", "small"), words.allNotes, kinds.note ?? 0, { name: words.allNotes, filter: { kind: "note" } }),
+      el("button", { type: "button", class: "nav", onclick: () => tell("today") }, icon("calendar", "small"), el("span", { class: "label" }, words.today)),
       entry(icon("pin", "small"), words.pinned, counts.pinned, { name: words.pinned, filter: { isPinned: true } }),
       entry(icon("key", "small"), words.logins, kinds.login ?? 0, { name: words.logins, filter: { kind: "login" }, isCompact: true }),
       others.map((kind) => entry(icon("card", "small"), kind[0].toUpperCase() + kind.slice(1), kinds[kind], { name: kind, filter: { kind }, isCompact: true })),
@@ -97,7 +101,12 @@ export function drawSidebar() {
         const depth = Math.min(tag.split("/").length - 1, 2);
         return entry(icon("tag", "small"), tag.split("/").pop() ?? tag, count, { name: `#${tag}`, filter: { tags: [tag] } }, depth ? `in-${depth}` : "");
       }),
-      el("button", { type: "button", class: "nav keys-entry", onclick: askForKeys }, icon("keys", "small"), el("span", { class: "label" }, words.keysHelp))),
+      el("h2", {}, words.thisComputer),
+      screenEntry(icon("laptop", "small"), words.devices, "devices"),
+      screenEntry(icon("bring", "small"), words.bringIn, "transfer"),
+      allows("password.audit") ? screenEntry(icon("shield", "small"), words.passwords, "passwords") : null,
+      screenEntry(icon("gear", "small"), words.settings, "settings"),
+      el("button", { type: "button", class: "nav", onclick: askForKeys }, icon("keys", "small"), el("span", { class: "label" }, words.keysHelp))),
     el("div", { class: "foot" },
       el("span", { class: "step" }, el("span", { class: `dot ${step.dot}` }), step.text),
       iconButton("lock", words.lockNow, () => tell("lock"))));

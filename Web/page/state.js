@@ -1,7 +1,7 @@
 // @ts-check
 // The state of the page, and its listeners.
 
-/** @typedef {{ name: string, filter: Record<string, unknown>, isCompact?: boolean, special?: string }} View */
+/** @typedef {{ name: string, filter: Record<string, unknown>, isCompact?: boolean, special?: string, screen?: string }} View */
 
 /** All of it goes when the store locks. */
 export const state = {
@@ -17,17 +17,17 @@ export const state = {
   selected: null,
 };
 
-/** @type {Map<string, Set<() => void>>} */
+/** @type {Map<string, Set<(what?: any) => void>>} */
 const listeners = new Map();
 
-/** @param {string} topic @param {() => void} listener */
+/** @param {string} topic @param {(what?: any) => void} listener */
 export function on(topic, listener) {
   if (!listeners.has(topic)) listeners.set(topic, new Set());
   listeners.get(topic)?.add(listener);
 }
 
-/** @param {string} topic */
-export function tell(topic) { for (const listener of listeners.get(topic) ?? []) listener(); }
+/** @param {string} topic @param {any} [what] */
+export function tell(topic, what) { for (const listener of listeners.get(topic) ?? []) listener(what); }
 
 /**
  * Says something to whoever listens instead of looking.

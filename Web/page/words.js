@@ -37,6 +37,15 @@ export function whenExactly(moment, now = new Date()) {
   return text === time ? `today ${time}` : `${text} ${time}`;
 }
 
+/** @param {number} count */
+export function byteWords(count) {
+  if (count < 1000) return `${count} B`;
+  const units = ["KB", "MB", "GB"];
+  let [value, unit] = [count / 1000, 0];
+  while (value >= 1000 && unit < 2) { value /= 1000; unit += 1; }
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
 export const words = {
   searchEverything: "Search everything", clear: "Clear the search", newItem: "New note (Ctrl+N)", newLogin: "New login",
   allNotes: "All notes", pinned: "Pinned", logins: "Logins", conflicts: "Conflicts", archive: "Archive", trash: "Trash", tags: "Tags", vault: "Vault",
@@ -50,7 +59,7 @@ export const words = {
   cancel: "Cancel", save: "Save", title: "Title", generate: "Make a new password", remove: "Take this field away", addField: "Add a field",
   putBack: "Put it back", removeForGood: "Remove for good", bringBack: "Bring it back", lockedNote: "This note is locked.",
   lockedNoteMore: "It is sealed under a passphrase of its own.", lockedNoteTab: "The page in a browser does not open it: coffret note unlock does, in a terminal.",
-  openNote: "Open it", files: "Files", notes: "Notes",
+  openNote: "Open it", thisComputer: "This computer", devices: "Devices", bringIn: "Bring in, take out", passwords: "Passwords", settings: "Settings", today: "Today's note", menu: "Vaults and tags", files: "Files", addFile: "Add a file", notes: "Notes",
 };
 
 /** @param {string} kind @param {number} count */

@@ -73,7 +73,12 @@ extension ItemCreate: PerformedOperation {
 
 extension ItemEdit: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        try desk.edit(try desk.find(item, vault: vault)) { item in
+        let place = try desk.find(item, vault: vault)
+        let name = try draft.map { try DraftBook.Name(place.record.vaultID, $0) }
+        if let name, let text {
+            try desk.drafts.update(KeptDraft(place.id, text, over: baseText ?? text), as: name)
+        }
+        let answer = try desk.edit(place) { item in
             if let form { return try apply(form, to: &item, desk) }
             if let title { item.givenTitle = title.isEmpty ? nil : title }
             if let text { item.text = try merged(text, over: item.text) }
@@ -85,6 +90,9 @@ extension ItemEdit: PerformedOperation {
                 try FieldChange(field).apply(to: &item.fields, kind: item.kind, random: desk.surroundings.random)
             }
         }
+        // A draft that stays is settled later, and says what the item says then.
+        if let name { try? desk.drafts.drop(name) }
+        return answer
     }
 
     private func apply(_ form: String, to item: inout Item, _ desk: StoreDesk) throws {

@@ -59,6 +59,7 @@ package enum Operations {
         ItemTrash.self,
         ItemRestore.self, ItemRemove.self, ItemHistory.self, ItemCompare.self, ConflictList.self, ConflictRead.self,
         ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
+        DraftKeep.self, DraftSettle.self,
     ]
 
     private static let looks: [any PerformedOperation.Type] = [

@@ -66,6 +66,7 @@ package final class StoreDesk {
     /// Vaults whose index somebody waited for in vain: it is made once the answer is on its way.
     private var dueIndexes: [VaultID: Vault] = [:]
     private var indexStage = OperationProgress.indexing
+    private var book: DraftBook?
 
     package init(_ store: Store, _ surroundings: DeskSurroundings, grant: AccessGrant = .everything) {
         self.store = store
@@ -119,6 +120,8 @@ package final class StoreDesk {
             try vault.refresh()
             return vault
         }
+        // A text that a program did not live to save is one that the person thinks is there. If it cannot be saved now, it waits.
+        if grant.access == .control { _ = try? settleDrafts(of: record) }
         let vault = try surroundings.openVault(store, record, false)
         vaults[record.vaultID] = vault
         return vault
@@ -137,6 +140,17 @@ package final class StoreDesk {
         vaults[record.vaultID] = nil
         dueIndexes[record.vaultID] = nil
         try store.removeVault(record.vaultID.hex)
+        try? drafts.removeAll(of: record.vaultID)
+    }
+
+    /// The drafts of the store on this machine.
+    var drafts: DraftBook {
+        get throws {
+            if let book { return book }
+            let made = try DraftBook(store)
+            book = made
+            return made
+        }
     }
 
     /// Says that a list was made without an index, which is to be made.

@@ -79,6 +79,8 @@ package enum KeyPurposes {
     package enum Heads: KeyPurpose { package static var name: String { "heads key" } }
     /// Seals what this machine keeps of programs that ask the store: their tokens, and what they asked.
     package enum Access: KeyPurpose { package static var name: String { "access key" } }
+    /// Seals what a person types until it is a change.
+    package enum Draft: KeyPurpose { package static var name: String { "draft key" } }
     /// Derived from the passphrase of locked notes; the keys of notes come from it.
     package enum NoteApplication: KeyPurpose { package static var name: String { "key of a note passphrase" } }
     /// Seals one locked note.
@@ -108,6 +110,7 @@ package typealias AuthenticationKey = SymmetricKey<KeyPurposes.Authentication>
 package typealias LinkDetailsKey = SymmetricKey<KeyPurposes.LinkDetails>
 package typealias HeadsKey = SymmetricKey<KeyPurposes.Heads>
 package typealias AccessKey = SymmetricKey<KeyPurposes.Access>
+package typealias DraftKey = SymmetricKey<KeyPurposes.Draft>
 package typealias NoteApplicationKey = SymmetricKey<KeyPurposes.NoteApplication>
 package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>

@@ -22,6 +22,8 @@ package enum Context: String, CaseIterable, Sendable {
     case headsLocalKey = "heads/local"
     // From the marker key of this store: for what this machine keeps of programs that ask the store.
     case accessKey = "access/local"
+    // From the same key: for text that a person types and that is no change yet.
+    case draftKey = "draft/local"
 
     // Derivations from a vault's split key; context: vault id ‖ tree generation.
     case nodeBoundary = "tree/boundary"
@@ -99,6 +101,7 @@ package enum Context: String, CaseIterable, Sendable {
     case headRecord = "heads/record"
     case accessTokens = "access/tokens"
     case accessLog = "access/log"
+    case draftText = "draft/text"
 
     // Signatures.
     case link = "link/signature"

@@ -239,4 +239,9 @@ extension UnlockedKeyring {
     package func accessKey() throws(KeyError) -> AccessKey {
         KDF.derive(from: try body().markerKey, .accessKey, storeID.bytes)
     }
+
+    /// Seals the drafts on this machine: KDF(marker key, "draft/local", store id). It stays the same when the keyring changes.
+    package func draftKey() throws(KeyError) -> DraftKey {
+        KDF.derive(from: try body().markerKey, .draftKey, storeID.bytes)
+    }
 }

@@ -207,6 +207,7 @@ package struct ItemEdit: StoreOperation {
     package var setFields: [FieldDraft]?
     package var removeFields: [String]?
     package var form: String?
+    package var draft: String?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -218,7 +219,8 @@ package struct ItemEdit: StoreOperation {
             "baseText", \.baseText, "the text that was changed into `text`: lines that others wrote since are kept"),
         RecordField("setFields", \.setFields, "fields to set"),
         RecordField("removeFields", \.removeFields, "names or labels; one that is not there is refused"),
-        RecordField("form", \.form, "the whole item as a form, edited: a masked secret stays; with no other field"))
+        RecordField("form", \.form, "the whole item as a form, edited: a masked secret stays; with no other field"),
+        RecordField("draft", \.draft, "a draft of the item (`draft.keep`) that goes once this change is made"))
 
     package struct Answer: Record {
         package static let recordName = "edit-result"
