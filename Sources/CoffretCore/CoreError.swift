@@ -85,6 +85,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case vaultNotFound = "core.vault.not-found"
         /// The vault's files are older than this machine remembers.
         case vaultRolledBack = "core.vault.rolled-back"
+        /// The chains beside the vault are older than what it has taken of them.
+        case vaultChainsBehind = "core.vault.chains-behind"
         /// Several vaults answer to the name.
         case vaultAmbiguous = "core.vault.ambiguous"
         case vaultIsLast = "core.vault.is-last"

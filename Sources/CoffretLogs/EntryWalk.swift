@@ -49,16 +49,14 @@ package struct EntryWalk {
             let start = log.end > Self.recordCount ? log.end - Self.recordCount + 1 : 1
             let (instance, end) = (log.instance, log.end)
             log.records = try repository.ask { (machine) throws(StorageError) in
-                try machine.store.index.records(of: instance, from: start, to: end).filter(\.isListed)
+                var listed: [LogIndex.Record] = []
+                for record in try machine.store.index.records(of: instance, from: start, to: end)
+                where try machine.counts(record) { listed.append(record) }
+                return listed
             }
             log.end = start - 1
         }
     }
-}
-
-extension LogIndex.Record {
-    /// Of a forked log the entries that do not count were not applied, or were taken back.
-    fileprivate var isListed: Bool { !isBare && wasApplied }
 }
 
 extension LogRepository {
@@ -119,8 +117,11 @@ extension LogRepository {
                 var found: EntryMark?
                 while low < high {
                     let middle = high - (high - low) / 2
-                    let record = try machine.store.index.records(of: instance, from: middle, to: middle)
-                        .first { !$0.isBare && $0.wasApplied }
+                    var record: LogIndex.Record?
+                    for found in try machine.store.index.records(of: instance, from: middle, to: middle)
+                    where record == nil {
+                        if try machine.counts(found) { record = found }
+                    }
                     // Heights ascend in a log. What is not here was dropped, and lies below what is.
                     guard let record else {
                         low = middle

@@ -67,7 +67,17 @@ extension LogRepository {
 extension HistoryMachine<DiskHistoryStore> {
     /// Whether an entry is in the state: applied, or below the base.
     func counts(_ entry: VerifiedEntry) throws(StorageError) -> Bool {
-        if entry.number <= accepted.number(of: entry.instance) { return try store.wasApplied(entry.name) }
-        return try isApplied(entry)
+        guard entry.number <= accepted.number(of: entry.instance) else { return try isApplied(entry) }
+        if try store.wasApplied(entry.name) { return true }
+        // It came after the base that accepts it.
+        return try store.entries(at: entry.dot).count == 1
+    }
+
+    /// The same by its record, of one that is not above the frontier.
+    func counts(_ record: LogIndex.Record) throws(StorageError) -> Bool {
+        if record.isBare { return false }
+        if record.wasApplied { return true }
+        guard record.dot.number <= accepted.number(of: record.dot.instance) else { return false }
+        return try store.index.records(at: record.dot).count { !$0.isBare } == 1
     }
 }

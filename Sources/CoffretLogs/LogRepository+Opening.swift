@@ -40,6 +40,13 @@ extension LogRepository {
             blobs: blobs, keys: keys, author: author, chains: chains, environment: environment, isText: isText)
     }
 
+    /// How many links of the member chain this copy had taken when it last stored its state. Whoever opens it with fewer has
+    /// an old copy of the chains, and would forget what links closed.
+    package var keptLinkCount: Int {
+        guard let kept = blobs.state.logs?.kept, let state = try? KeptState(decoding: kept) else { return 0 }
+        return Int(state.machine.takenCount)
+    }
+
     /// What follows from the journal: the kept state, and the entries behind it.
     ///
     /// - Parameter rebuildsIndex: the indexes are made anew from the blobs, which reads all of them.

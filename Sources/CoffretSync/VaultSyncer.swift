@@ -88,7 +88,7 @@ package final class VaultSyncer {
         let before = try ConflictCount(vault)
         var report = SyncReport()
         for attempt in 1...Self.openingCountMax {
-            let writer = try store.openVault(record.vaultID.hex, isWritable: true)
+            let writer = try store.openVault(record.vaultID.hex, isWritable: true, admitsOlderChains: true)
             defer { writer.close() }
             let run = try ZoneRun(self, writer, transport, options, progress, fileProgress)
             if attempt == 1 { try run.begin() }

@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretCore
+import CoffretHistory
 import CoffretStorage
 import CoffretTestSupport
 import Testing

@@ -1,6 +1,8 @@
 // What is found through the index is what reading all items finds, whatever happened in between.
 
 import CoffretBase
+import CoffretHistory
+import CoffretLogs
 import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport

@@ -1,6 +1,7 @@
 // Lists that come piece by piece, and what large vaults are asked for without reading all of them.
 
 import CoffretBase
+import CoffretLogs
 import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport
@@ -67,12 +68,12 @@ struct ListingTests {
 
     @Test("F9: an entry of the log counts a thousand items and goes on")
     func longEntries() throws {
-        try fill(LogEntry.countedItemMax)
-        try fill(LogEntry.countedItemMax + 1)
+        try fill(LogLine.countedItemMax)
+        try fill(LogLine.countedItemMax + 1)
         _ = try fixture.vault.create(ItemDraft(text: "one"))
         let entries = try fixture.reopened().log()
-        #expect(entries.map(\.itemCount) == [1, LogEntry.countedItemMax, LogEntry.countedItemMax])
+        #expect(entries.map(\.itemCount) == [1, LogLine.countedItemMax, LogLine.countedItemMax])
         #expect(entries.map(\.hasMore) == [false, true, false])
-        #expect(entries.map(\.items.count) == [1, LogEntry.itemCountMax, LogEntry.itemCountMax])
+        #expect(entries.map(\.items.count) == [1, LogLine.itemCountMax, LogLine.itemCountMax])
     }
 }

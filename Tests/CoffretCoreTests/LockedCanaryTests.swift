@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretCrypto
+import CoffretLogs
 import CoffretSQLite
 import CoffretStorage
 import CoffretTestSupport

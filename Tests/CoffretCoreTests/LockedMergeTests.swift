@@ -13,6 +13,7 @@ import Testing
 /// Two copies of one vault, each with a device of its own.
 private final class TwoDevices {
     let folder: TemporaryDirectory
+    let random: SeededGenerator
     let clock = ManualClock()
     let vaults: [Vault]
     private let account: TestAccount
@@ -22,6 +23,7 @@ private final class TwoDevices {
         let (random, clock) = (SeededGenerator.fromEnvironment(), clock)
         let account = try TestAccount(deviceCount: 2, random: random, clock: clock)
         self.folder = folder
+        self.random = random
         self.account = account
         vaults = try (0..<2).map { device in
             let (directory, keys) = (folder.file("vault-\(device)"), account.makeKeys())

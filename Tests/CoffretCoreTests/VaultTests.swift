@@ -2,6 +2,8 @@
 
 import CoffretBase
 import CoffretCore
+import CoffretHistory
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import Testing
@@ -129,7 +131,7 @@ struct VaultTests {
         let id = try note("text", tags: ["a", "b"])
         try vault.deletePermanently([id])
         #expect(throws: CoreError.self) { try vault.item(id) }
-        #expect(try vault.present.snapshot.factCount() == 0)
+        #expect(try vault.present.snapshot.factCount == 0)
     }
 
     @Test("lists follow kind, tag and order")

@@ -12,9 +12,6 @@ struct LanguageTests {
     /// Openings of comments by "What", "Whatever", "Who" or "Whoever", in 1,000 words of comments. May only fall.
     static let openingsPerThousandWordsMax = 3.0
 
-    /// Pages that are written anew with the histories.
-    static let exemptPages = ["Spec/commit.md", "Spec/sync.md"]
-
     private static let pages =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
         .map { SourceFile(path: $0, text: (try? SourceTree.text($0)) ?? "") }
@@ -37,7 +34,7 @@ struct LanguageTests {
 
     @Test("no sentence of a page is longer than 40 words, and 25 is the most on the average")
     func sentencesAreShort() {
-        for page in Self.pages where !Self.exemptPages.contains(page.path) {
+        for page in Self.pages {
             #expect(Self.lengthFaults(of: page) == [])
         }
         let long = Array(repeating: "word", count: 41).joined(separator: " ")
@@ -45,18 +42,6 @@ struct LanguageTests {
         #expect(Self.lengthFaults(of: SourceFile(path: "a", text: "Here \(short).\n\n| x | \(long). |")).count == 2)
         #expect(Self.lengthFaults(of: SourceFile(path: "a", text: "- Of \(short). `And` \(short).\n- \(short)")) == [])
         #expect(Self.lengthFaults(of: SourceFile(path: "a", text: "```\n\(long)\n```\n\n    \(long)")) == [])
-    }
-
-    @Test("a page that is exempt still needs it")
-    func exceptionsAreNeeded() {
-        for path in Self.exemptPages {
-            guard let page = Self.pages.first(where: { $0.path == path }) else {
-                Issue.record("\(path) is exempt and does not exist")
-                continue
-            }
-            let faults = Self.lengthFaults(of: page) + Self.retiredWords(in: page)
-            #expect(!faults.isEmpty, "\(path) is in order: take it off the list of exempt pages")
-        }
     }
 
     // MARK: Retired words
@@ -91,7 +76,7 @@ struct LanguageTests {
     @Test("texts use the words of the glossary, not those that it retired")
     func retiredWordsStayAway() {
         #expect(Self.retired.count > 10, "Docs/glossary.md lost its table of retired words")
-        for page in Self.pages where page.path != "Docs/glossary.md" && !Self.exemptPages.contains(page.path) {
+        for page in Self.pages where page.path != "Docs/glossary.md" {
             #expect(Self.retiredWords(in: page) == [])
         }
         #expect(Self.retiredWords(in: SourceFile(path: "a", text: "It is set aside. A `sweep` is none.")).count == 1)
@@ -137,7 +122,7 @@ struct LanguageTests {
 
     @Test("sentences of a page name their subject instead of opening with a clause")
     func pagesNameTheirSubject() {
-        for page in Self.pages where !Self.exemptPages.contains(page.path) { #expect(Self.openings(of: page) == []) }
+        for page in Self.pages { #expect(Self.openings(of: page) == []) }
         #expect(Self.openings(of: SourceFile(path: "a", text: "What is left goes. What is left?")).count == 1)
     }
 

@@ -139,15 +139,19 @@ package final class Store {
     /// - Parameters:
     ///   - reference: see `vaultRecord`.
     ///   - isWritable: takes the writer's lock, waiting for another writer at most ten seconds.
+    ///   - admitsOlderChains: for a sync, which fetches them again.
     /// - Throws: `CoreError` `.storeIncomplete` if the keyring names the vault and its files are not there,
     ///   `.storeRolledBack` if the vault has seen a newer keyring, `.storage` with its cause. For writing also `.keys`
-    ///   with `.markerMissing` if this machine does not remember the store, and `.vaultRolledBack` for an older copy.
-    package func openVault(_ reference: String? = nil, isWritable: Bool) throws -> Vault {
+    ///   with `.markerMissing` if this machine does not remember the store, `.vaultRolledBack` for an older copy, and
+    ///   `.vaultChainsBehind`.
+    package func openVault(
+        _ reference: String? = nil, isWritable: Bool, admitsOlderChains: Bool = false
+    ) throws -> Vault {
         let record = try vaultRecord(reference)
-        return try open(record, isWritable: isWritable)
+        return try open(record, isWritable: isWritable, admitsOlderChains: admitsOlderChains)
     }
 
-    func open(_ record: VaultRecord, isWritable: Bool) throws -> Vault {
+    func open(_ record: VaultRecord, isWritable: Bool, admitsOlderChains: Bool = false) throws -> Vault {
         let path = layout.vaultPath(record.vaultID)
         let keys = try inKeys(keyring.vaultKeys(for: record.vaultID))
         let author = try author(for: record.vaultID, isWritable: isWritable)
@@ -170,6 +174,13 @@ package final class Store {
         guard !isWritable || !isOlder else {
             repository.close()
             throw CoreError(.vaultRolledBack, at: record.name)
+        }
+        if isWritable, !admitsOlderChains {
+            let linkCount = try followedChains(of: record.vaultID).members?.state.count ?? 0
+            guard linkCount >= repository.keptLinkCount else {
+                repository.close()
+                throw CoreError(.vaultChainsBehind, at: record.name)
+            }
         }
         if isWritable { repository.onDurable { positions.note(position: $0, of: record.vaultID) } }
         let recorded = repository.recordedKeyringGeneration

@@ -56,7 +56,7 @@ extension Store {
                 try open(record, isWritable: true).close()
             } catch let error as CoreError
                 where (error.cause as? StorageError)?.code == .lockBusy
-                || [.storeIncomplete, .vaultRolledBack].contains(error.code)
+                || [.storeIncomplete, .vaultRolledBack, .vaultChainsBehind].contains(error.code)
             {}
         }
     }

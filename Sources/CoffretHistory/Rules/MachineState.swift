@@ -33,7 +33,7 @@ extension EndPlace: Comparable {
 
 /// The state of a `HistoryMachine` between two of its steps. Spec: Spec/history.md section 15, L1.
 package struct MachineState: Equatable, Sendable {
-    var takenCount: UInt32
+    package internal(set) var takenCount: UInt32
     var base: UInt32?
     var baseTrust: BaseTrust
     var passedOver: UInt32?

@@ -31,6 +31,13 @@ package struct ShownText: Hashable, Sendable {
     package let hiddenCount: Int
     /// Whether it is the merge of several texts that differ, which nobody wrote.
     package let isMerged: Bool
+
+    package init(text: [UInt8]?, replaces: [Dot], hiddenCount: Int, isMerged: Bool) {
+        self.text = text
+        self.replaces = replaces
+        self.hiddenCount = hiddenCount
+        self.isMerged = isMerged
+    }
 }
 
 /// Bounds of T7: what is beyond is in conflict.

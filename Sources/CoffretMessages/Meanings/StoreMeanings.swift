@@ -16,6 +16,10 @@ extension FailureMeaning {
             .rolledBack, "the store is older than this device has already seen",
             hint:
                 "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
+        "core.vault.chains-behind": FailureMeaning(
+            .rolledBack,
+            "the file \"chains\" of the vault is missing, damaged or older than the vault; nothing was written",
+            showsPlace: true, hint: "coffret sync fetches them again; without a server restore a backup"),
         "core.vault.rolled-back": FailureMeaning(
             .rolledBack,
             "the vault is older than this machine remembers: an old copy was put back; nothing was written",
