@@ -3,7 +3,7 @@
 
 package import CoffretBase
 internal import CoffretKeys
-internal import CoffretHistory
+package import CoffretHistory
 package import CoffretLogs
 package import CoffretSearch
 package import CoffretStorage
