@@ -38,7 +38,7 @@ package final class SecretVault {
     static let secretByteCountMax = 256 << 10
     /// The most entries that are listed, and that one search looks into.
     static let entryCountMax = 4_096
-    private static let candidateCountMax = 256
+    private static let phraseCountMax = 8
 
     private enum Label {
         static let attributes = "Attributes"
@@ -64,8 +64,12 @@ package final class SecretVault {
     /// The session has said something by itself, which is that it ends.
     func sessionEnded() { client = nil }
 
-    /// Whether the store is unlocked. Asks nobody, and is no use of the store.
-    var isOpen: Bool { (try? session()) != nil }
+    /// Whether the store is unlocked. Asks nobody, and opens no session, which would have the keys unsealed.
+    var isOpen: Bool {
+        if client != nil { return true }
+        let states = try? AgentClient.connect(environment)?.status(of: grant.store)
+        return states?.first?.isUnlocked == true
+    }
 
     /// - Throws: `.locked`, `.failed` for a token that counts no more.
     private func session() throws(SecretVaultError) -> SessionClient {
@@ -118,23 +122,31 @@ package final class SecretVault {
             && attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= attributeByteCountMax
     }
 
-    /// Items in which the words of one attribute stand side by side, out of the index. The index has no signs; an attribute without
-    /// words leaves all entries.
+    /// Items in which the words of each attribute stand side by side, out of the index. The index has no signs; attributes without
+    /// words leave all entries.
     private func candidates(_ attributes: [String: String]) throws(SecretVaultError) -> [String] {
-        let phrases = attributes.values.map { value -> [String] in
-            // JSON writes these in another way.
-            guard !value.utf8.contains(where: { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C }) else { return [] }
-            return value.split { !$0.isLetter && !$0.isNumber }.map(String.init)
-        }
-        let best = phrases.filter { $0.count <= 40 }.max { $0.joined().count < $1.joined().count } ?? []
-        guard !best.isEmpty else { return try entries() }
+        let phrases = attributes.values.compactMap(Self.phrase).sorted { $0.utf8.count > $1.utf8.count }
+        guard !phrases.isEmpty else { return try entries() }
         var request = ItemSearch()
-        request.query = "type:\(Self.kind) fields:\"\(best.joined(separator: " "))\""
-        request.limit = Self.candidateCountMax
+        request.query = "type:\(Self.kind) " + phrases.prefix(Self.phraseCountMax).joined(separator: " ")
+        request.limit = Self.entryCountMax
         return try perform(request).hits.filter(isCandidate).map(\.id)
     }
 
-    private func isCandidate(_ item: SummaryMessage) -> Bool { item.kind == Self.kind && !item.isLocked }
+    /// - Returns: nil for a value of which it is not sure that the index has its words side by side.
+    private static func phrase(_ value: String) -> String? {
+        let isPlain = value.allSatisfy { character in
+            character.isLetter || character.isNumber
+                || character.asciiValue.map { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C } ?? false
+        }
+        let words = value.split { !$0.isLetter && !$0.isNumber }
+        guard isPlain, value.utf8.count <= 500, (1...40).contains(words.count) else { return nil }
+        return "fields:\"" + words.joined(separator: " ") + "\""
+    }
+
+    private func isCandidate(_ item: SummaryMessage) -> Bool {
+        item.kind == Self.kind && !item.isLocked && !item.isArchived && !item.isTrashed
+    }
 
     /// The ids of all entries, last changed first.
     func entries() throws(SecretVaultError) -> [String] {
@@ -175,7 +187,7 @@ package final class SecretVault {
         var request = ItemRead()
         (request.item, request.revealsSecrets, request.asksNobody) = (id, revealsSecrets, true)
         let item = try perform(request)
-        guard item.id == id, item.kind == Self.kind, !item.isHidden, !item.isLocked, !item.isTrashed
+        guard item.id == id, item.kind == Self.kind, !item.isHidden, !item.isLocked, !item.isArchived, !item.isTrashed
         else {
             throw .missing
         }

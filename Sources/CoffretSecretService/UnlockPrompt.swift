@@ -18,6 +18,10 @@ struct UnlockPrompt {
 final class Unlocking {
     private let words: [String]
     private var child: pid_t?
+    /// The question on the screen is wanted no more, and its program has not ended yet.
+    private var isEnding = false
+    /// Somebody wants another one after that.
+    private var isWantedAgain = false
 
     init(_ words: [String]) { self.words = words }
 
@@ -25,7 +29,10 @@ final class Unlocking {
 
     /// - Returns: false if it cannot be started.
     func start() -> Bool {
-        guard child == nil else { return true }
+        guard child == nil else {
+            isWantedAgain = isEnding
+            return true
+        }
         // No terminal, and no file with a passphrase: a person is to be asked.
         guard
             let started = try? ChildProcess.start(
@@ -36,18 +43,22 @@ final class Unlocking {
         return true
     }
 
-    /// - Returns: nil while somebody is still asked; whether it went well, once.
+    /// - Returns: nil while somebody is still asked, or nobody waits; whether it went well, once.
     func poll() -> Bool? {
         guard let child else { return nil }
         var status: Int32 = 0
         guard unsafe waitpid(child, &status, WNOHANG) == child else { return nil }
-        self.child = nil
-        return ChildOutcome(waitStatus: status).isSuccess
+        let (wasEnding, again) = (isEnding, isWantedAgain)
+        (self.child, isEnding, isWantedAgain) = (nil, false, false)
+        guard wasEnding else { return ChildOutcome(waitStatus: status).isSuccess }
+        return again && !start() ? false : nil
     }
 
     /// Nobody waits for the answer any more.
     func end() {
-        if let child { kill(child, SIGTERM) }
+        guard let child else { return }
+        kill(child, SIGTERM)
+        (isEnding, isWantedAgain) = (true, false)
     }
 }
 

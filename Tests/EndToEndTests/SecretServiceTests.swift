@@ -34,6 +34,16 @@ struct SecretServiceTests {
             #expect(try world.tool("lookup", wrong[0], wrong[1]).text.isEmpty || wrong.count > 2)
         }
         #expect(try look("user", "ada", "more", "x") == "")
+        // Several entries that differ in one attribute, among many that have the same words.
+        for number in 0..<12 {
+            let stored = try world.tool(
+                "store", "--label", "Many", "schema", "org.example.Many", "name", "\(number) \u{1F511} caf\u{E9}",
+                input: "\(number)")
+            #expect(stored.exitCode == 0, "\(stored.errorText)")
+        }
+        for number in [0, 7, 11] {
+            #expect(try look("schema", "org.example.Many", "name", "\(number) \u{1F511} caf\u{E9}") == "\(number)")
+        }
         // Signs without a word in them are found as well.
         #expect(try world.tool("store", "--label", "Signs", "path", "/*", input: "signs").exitCode == 0)
         #expect(try look("path", "/*") == "signs" && look("path", "//") == "")
@@ -77,20 +87,22 @@ struct SecretServiceTests {
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium"), "needs chromium"))
     func chromium() throws {
         let world = try SecretServiceWorld()
-        for _ in 0..<2 {
+        // It asks beside its other work, so a run may end before that; under load several do.
+        var (runs, log) = (0, "")
+        while runs < 2 || runs < 12 && !(log.contains("item.create") && log.contains("item.read")) {
             let shown = try ProcessRunner.run(
                 "/usr/bin/chromium",
                 [
                     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                     "--disable-background-networking", "--user-data-dir=\(world.agent.runner.folder.file("browser"))",
-                    "--password-store=gnome-libsecret", "--dump-dom", "data:text/html,<p>shown",
+                    "--password-store=gnome-libsecret", "--timeout=2000", "--dump-dom", "data:text/html,<p>shown",
                 ], environment: world.variables.merging(["TMPDIR": "/tmp"]) { $1 }, timeoutSeconds: 300)
             #expect(shown.text.contains("shown"), "\(shown.errorText)")
-            let items = try world.agent.succeed("ls", "--vault", "Desktop").split(separator: "\n")
-            #expect(items.count == 1 && items[0].contains("Chromium Safe Storage"), "\(items)")
+            (runs, log) = (runs + 1, try world.agent.succeed("agent", "log"))
         }
-        let log = try world.agent.succeed("agent", "log")
         #expect(log.contains("item.create") && log.contains("item.read"), "\(log)")
+        let items = try world.agent.succeed("ls", "--vault", "Desktop").split(separator: "\n")
+        #expect(items.count == 1 && items[0].contains("Chromium Safe Storage"), "\(items)")
     }
 
     // MARK: Attacks
@@ -118,9 +130,11 @@ struct SecretServiceTests {
                 ["--type", "login", "--set", "username=xylophone", "--vault", "Desktop", "-t", "keyring"]),
             try item("Hidden", custom + ["--vault", "Desktop", "-t", "keyring"]),
             try item("Removed", custom + ["--vault", "Desktop", "-t", "keyring"]),
+            try item("Put aside", custom + ["--vault", "Desktop", "-t", "keyring"]),
         ]
         try world.agent.succeed("note", "hide", "Hidden")
         try world.agent.succeed("rm", "Removed")
+        try world.agent.succeed("archive", "Put aside")
         let before = try world.agent.succeed("ls", "--json", "--vault", "Desktop")
         let script = SharedData.packageRoot.path + "/Tests/Interop/attack_secret_service.py"
         let result = try ProcessRunner.run(
@@ -161,7 +175,8 @@ struct SecretServiceTests {
 
     @Test(
         "R152: R156: the service holds no secret that nobody asks for, and another tag is another collection",
-        .enabled(if: SecretServiceWorld.hasTool, "needs secret-tool"))
+        .enabled(if: SecretServiceWorld.hasTool, "needs secret-tool"),
+        .enabled(if: geteuid() == 0, "reading another process's memory takes root"))
     func memory() throws {
         let world = try SecretServiceWorld()
         for number in 0..<5 {
@@ -174,9 +189,8 @@ struct SecretServiceTests {
         try world.serve()
         #expect(try world.tool("lookup", "number", "3").text == "canary-3-xylophone")
         let process = try #require(world.processID)
-        if let memory = try? MemoryDump(of: process) {
-            for number in [0, 1, 2, 4] { #expect(!memory.contains(Array("canary-\(number)-xylophone".utf8))) }
-        }
+        let memory = try MemoryDump(of: process)
+        for number in [0, 1, 2, 4] { #expect(!memory.contains(Array("canary-\(number)-xylophone".utf8))) }
         world.end()
         let on = try world.switchOn("--tag", "programs")
         #expect(on.exitCode == 0, "\(on.errorText)")
