@@ -73,6 +73,8 @@ let libraries: [Target] = [
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
     // 3. Sockets between programs, and WebSocket framing without the socket.
     library("CoffretNet", ["CoffretBase", "CoffretCrypto", "CPlatform"]),
+    // 3. Messages of D-Bus.
+    library("CoffretBus", ["CSystemd"]),
     // 3. Formats and protocols that others specified: Themis, Apple's ECIES, Noise.
     library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
     // 3. SSH: keys, their files, and the agent's protocol.
@@ -144,6 +146,13 @@ let libraries: [Target] = [
         "CoffretFront", ["CPlatform", "CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
     // 7. What a program in Swift asks of the store that the agent has unlocked; the one library for others.
     library("CoffretKit", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
+    // 7. The desktop's Secret Service, out of one vault; has no key.
+    library(
+        "CoffretSecretService",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretBus", "CoffretWire", "CoffretTerminal",
+            "CoffretClient",
+        ]),
     // 7. Errors of all layers in the words of a person.
     library(
         "CoffretMessages",
@@ -221,7 +230,7 @@ let windows: [Target] = [
 
 let desktopLibraries: [Target] = [
     // 10. What the desktop tells the agent: logind's sleep and screen lock.
-    library("CoffretDesktop", ["CoffretAgent", "CSystemd"])
+    library("CoffretDesktop", ["CoffretAgent", "CoffretBus", "CoffretMessages"])
 ]
 
 let executables: [Target] = [
@@ -231,7 +240,7 @@ let executables: [Target] = [
     .executableTarget(
         name: "coffret-agent",
         dependencies: [
-            "CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretDesktop", "CoffretKeyStores",
+            "CoffretBase", "CoffretKeys", "CoffretClient", "CoffretAgent", "CoffretDesktop", "CoffretKeyStores",
         ],
         swiftSettings: settings, linkerSettings: linking),
     .executableTarget(
@@ -239,6 +248,10 @@ let executables: [Target] = [
     .executableTarget(
         name: "coffret-web",
         dependencies: ["CoffretBase", "CoffretTerminal", "CoffretClient", "CoffretFront", "CMicroHTTPD"],
+        swiftSettings: settings, linkerSettings: linking),
+    .executableTarget(
+        name: "coffret-secret-service",
+        dependencies: ["CoffretBase", "CoffretTerminal", "CoffretClient", "CoffretSecretService"],
         swiftSettings: settings, linkerSettings: linking),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
@@ -385,6 +398,7 @@ let package = Package(
         .executable(name: "coffret-agent", targets: ["coffret-agent"]),
         .executable(name: "coffret-server", targets: ["coffret-server"]),
         .executable(name: "coffret-web", targets: ["coffret-web"]),
+        .executable(name: "coffret-secret-service", targets: ["coffret-secret-service"]),
     ],
     targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])
         + (isInstalled("webkitgtk-6.0") ? windows : []) + samples + testTargets,

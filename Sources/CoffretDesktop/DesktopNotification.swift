@@ -1,17 +1,14 @@
 // A few words on the person's desktop. Invariant: no secret and no text of a vault stands in them, and nobody waits
 // for a desktop that does not answer.
 
-internal import CSystemd
 package import CoffretAgent
+internal import CoffretBus
 internal import CoffretMessages
-internal import Glibc
 
 /// Notifications of the desktop, by the session bus (org.freedesktop.Notifications).
 ///
 /// Source: Desktop Notifications Specification 1.2, section 9, method Notify.
 package enum DesktopNotification {
-    private static let patienceMicroseconds: UInt64 = 1_000_000
-
     /// Tells the person what sync met. Where there is no desktop, nothing happens.
     ///
     /// Connects anew each time: there is seldom something to say.
@@ -39,28 +36,13 @@ package enum DesktopNotification {
     /// - Returns: whether a desktop took it.
     @discardableResult
     static func show(_ summary: String, _ body: String) -> Bool {
-        var opened: OpaquePointer?
-        guard unsafe sd_bus_open_user(&opened) >= 0, let bus = unsafe opened else { return false }
-        defer { unsafe sd_bus_flush_close_unref(bus) }
-        unsafe sd_bus_set_method_call_timeout(bus, patienceMicroseconds)
-        var made: OpaquePointer?
-        guard
-            unsafe sd_bus_message_new_method_call(
-                bus, &made, "org.freedesktop.Notifications", "/org/freedesktop/Notifications",
-                "org.freedesktop.Notifications", "Notify") >= 0, let made = unsafe made
-        else { return false }
-        let message = unsafe BusMessage(made)
         // Name, id that it replaces, icon, summary, body, actions, hints, time (-1: as the desktop likes).
-        let isWhole =
+        MessageBus(.session)?.call(
+            "org.freedesktop.Notifications", "/org/freedesktop/Notifications", "org.freedesktop.Notifications", "Notify"
+        ) { message in
             message.append("Coffret") && message.append(unsigned: 0) && message.append("dialog-password")
-            && message.append(summary) && message.append(body) && message.appendEmpty("a", "s")
-            && message.appendEmpty("a", "{sv}") && message.append(signed: -1)
-        guard isWhole else { return false }
-        var answer: OpaquePointer?
-        guard unsafe sd_bus_call(bus, message.pointer, 0, nil, &answer) >= 0, let answer = unsafe answer else {
-            return false
-        }
-        _ = unsafe BusMessage(answer)
-        return true
+                && message.append(summary) && message.append(body) && message.appendEmpty("a", "s")
+                && message.appendEmpty("a", "{sv}") && message.append(signed: -1)
+        } != nil
     }
 }

@@ -2,6 +2,7 @@
 // awake until everything is locked, and not a moment longer.
 
 package import CoffretAgent
+internal import CoffretBus
 internal import Glibc
 
 /// Listens to logind on the system's bus.
@@ -15,13 +16,13 @@ package final class LogindWatch: LockEventSource {
     private static let session = "org.freedesktop.login1.Session"
     private static let properties = "org.freedesktop.DBus.Properties"
 
-    private let bus: SystemBus
+    private let bus: MessageBus
     private let userID: UInt32
     private var inhibitor: Int32?
 
     /// - Returns: nil where there is no system bus; a logind that comes later is heard.
     package init?(userID: UInt32) {
-        guard let bus = SystemBus() else { return nil }
+        guard let bus = MessageBus(.system) else { return nil }
         self.bus = bus
         self.userID = userID
         let rules = [

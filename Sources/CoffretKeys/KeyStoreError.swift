@@ -15,6 +15,8 @@ package struct KeyStoreError: Error, Equatable, Sendable {
         case locked = "keystore.locked"
         /// Two entries answer to one application tag.
         case duplicate = "keystore.key.duplicate"
+        /// The keyring lies in a store of Coffret, which it would open.
+        case circular = "keystore.circular"
         /// The call was given up by the person, or its time ran out.
         case cancelled = "keystore.cancelled"
         /// The person did not show to be there: another finger, a wrong password, or an account that is barred.

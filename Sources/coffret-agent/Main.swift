@@ -3,6 +3,7 @@
 
 internal import CoffretAgent
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretDesktop
 internal import CoffretKeyStores
 internal import CoffretKeys
@@ -34,6 +35,8 @@ struct Main {
             let isUsable = unsafe access("/dev/tpmrm0", R_OK | W_OK) == 0
             if isUsable, records.isAvailable() { return records }
         }
+        // A keyring that lies in a store is closed when the agent needs its records, and asking for it would start another one.
+        guard !SecretServiceGrant.isOn(stateDirectory: PathText.parent(of: folder)) else { return nil }
         let keyring = SecretServiceRecords(
             folder: folder,
             machineSecret: MachineSecretFile(

@@ -216,8 +216,6 @@ struct CredentialTests {
         #expect(several.last?["Err"]?["message"]?.string?.contains("Other") == true, "\(several)")
     }
 
-    // MARK: pip and npm
-
     /// pip knows the keyring program since 23.1.
     private static let hasPip: Bool = {
         guard let python = RealPrograms.find("python3"),
@@ -435,6 +433,12 @@ struct CredentialTests {
         #expect(try docker("get", "reg.example").exitCode == 1)
         let aws = try world.agent.run("credential", "aws", "Mine", "--token-file", file)
         #expect(aws.exitCode == 66 && !aws.errorText.contains("xylophone"), "\(aws.errorText)")
+        for (more, isFound) in [([], true), (["--token-file", file], false)] {
+            let git = try world.agent.runner.run(
+                ["git-credential", "get"] + more, input: Array("protocol=https\nhost=reg.example\n\n".utf8),
+                environment: world.agent.environment())
+            #expect(git.text.contains("xylophone") == isFound && git.exitCode == 0, "\(git.errorText)")
+        }
         let log = try world.agent.succeed("agent", "log")
         #expect(log.contains("docker") && log.contains("login.match"), "\(log)")
         try world.agent.succeed("token", "rm", "docker")

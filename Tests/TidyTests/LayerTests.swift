@@ -114,6 +114,10 @@ struct LayerTests {
             "CoffretKeys", "CoffretStorage", "CoffretCore", "CoffretSync", "CoffretAccount", "CoffretApp",
         ]
         #expect(reached.intersection(holding).sorted() == [])
+        let service = try Self.reach(of: "coffret-secret-service")
+        #expect(
+            service.isSuperset(of: ["CoffretSecretService", "CoffretBus", "CSystemd"]), "the manifest is read wrongly")
+        #expect(service.intersection(holding).sorted() == [])
         let front = try Self.reach(of: "coffret-web")
         #expect(front.isSuperset(of: ["CoffretFront", "CMicroHTTPD"]), "the manifest is read wrongly")
         #expect(front.intersection(holding).sorted() == [])

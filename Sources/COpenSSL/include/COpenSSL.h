@@ -38,6 +38,12 @@ static inline OSSL_PARAM coffret_rsa_parameter(int index, unsigned char *native_
     return OSSL_PARAM_construct_BN(names[index], native_number, byte_count);
 }
 
+/* The numbers of a Diffie-Hellman key: prime, generator, public. */
+static inline OSSL_PARAM coffret_dh_parameter(int index, unsigned char *native_number, size_t byte_count) {
+    static const char *const names[] = {OSSL_PKEY_PARAM_FFC_P, OSSL_PKEY_PARAM_FFC_G, OSSL_PKEY_PARAM_PUB_KEY};
+    return OSSL_PARAM_construct_BN(names[index], native_number, byte_count);
+}
+
 /* A certificate is never encrypted; without this OpenSSL would ask the terminal for a passphrase. */
 static inline int coffret_no_passphrase(char *buffer, int byte_count, int writing, void *context) {
     (void)buffer, (void)byte_count, (void)writing, (void)context;

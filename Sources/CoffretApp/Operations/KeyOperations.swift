@@ -2,6 +2,7 @@
 // the store is unlocked (R24).
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
@@ -30,6 +31,10 @@ extension KeyAdd: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> KeyChange {
         try desk.requirePassphrase()
         let kind = try kind(desk)
+        // The keyring would lie in a store, and be open only once that is.
+        if kind == .secretService, SecretServiceGrant.isOn(stateDirectory: desk.surroundings.stateDirectory) {
+            throw KeyError(.keyStoreFailed, cause: KeyStoreError(.circular, place: "keyring"))
+        }
         let terms = SlotTerms(profile: desk.profile(profile), needsPresence: needsPresence == true)
         if terms.needsPresence { try Self.confirmPresence(desk) }
         let pin = withoutPIN == true ? nil : try desk.newPIN()
@@ -44,7 +49,8 @@ extension KeyAdd: PerformedOperation {
         case nil:
             // Without the agent nobody knows what there is; a PIN in a file is not chosen for the person in silence.
             guard let provider = KeyStoreProviders.installed else { throw CommandFailure.keyNeedsAgent }
-            return provider.availableKinds(desk.keyStores).first ?? .machine
+            let isOwnKeyring = SecretServiceGrant.isOn(stateDirectory: desk.surroundings.stateDirectory)
+            return provider.availableKinds(desk.keyStores).first { $0 != .secretService || !isOwnKeyring } ?? .machine
         }
     }
 

@@ -21,14 +21,17 @@ enum GitCredentialCommand {
         ],
         subcommands: [
             CommandDescription(
-                "get", "Look up the password for what git asks about",
+                "get", "Look up the password for what git asks about", options: [CredentialCommand.tokenFile],
                 examples: [
                     CommandExample(
                         "printf 'protocol=https\\nhost=example.org\\n\\n' | coffret git-credential get",
                         "what git would be told")
                 ], run: get),
-            CommandDescription("store", "Keep a password that worked", run: store),
-            CommandDescription("erase", "Put a password that did not work into the trash", run: erase),
+            CommandDescription(
+                "store", "Keep a password that worked", options: [CredentialCommand.tokenFile], run: store),
+            CommandDescription(
+                "erase", "Put a password that did not work into the trash", options: [CredentialCommand.tokenFile],
+                run: erase),
         ])
 
     private static func read(_ context: CommandContext) throws -> GitCredential {
@@ -44,7 +47,7 @@ enum GitCredentialCommand {
     // MARK: What git calls
 
     private static func open(_ context: CommandContext) throws -> CredentialKeeper {
-        CredentialKeeper(store: try CommandStore.open(context), format: .git)
+        try CredentialCommand.keeper(context, .git)
     }
 
     private static func get(_ context: CommandContext) throws {
@@ -94,7 +97,9 @@ enum GitCredentialCommand {
 
     /// Whether the store opens without a question. Git stores after every fetch; nobody wants to be asked each time.
     private static func canOpenUnasked(_ context: CommandContext) throws -> Bool {
-        if PassphraseSource(context: context).isUnattended { return true }
+        let isTold =
+            PassphraseSource(context: context).isUnattended && !context.arguments.isSet(CredentialCommand.tokenFile)
+        if isTold { return true }
         // With the agent, only if the store is unlocked now.
         guard let client = try AgentClient.connect(context.environment),
             let store = AgentLocation.canonical(try StoreAccess.path(context))

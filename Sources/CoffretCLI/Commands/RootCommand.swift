@@ -24,7 +24,7 @@ enum RootCommand {
             GenerateCommand.description, AuditCommand.description,
             ReadCommand.description, RunCommand.description, InjectCommand.description,
             GitCredentialCommand.description, CredentialCommand.description, SSHAgentCommand.description,
-            SSHKeyCommand.description, TokenCommand.description,
+            SSHKeyCommand.description, TokenCommand.description, SecretServiceCommand.description,
             ResolveReferencesCommand.description, SSHAgentCommand.connection,
             ImportCommand.description, ExportCommand.description, ECIESCommand.description,
             ThemisCommand.description,

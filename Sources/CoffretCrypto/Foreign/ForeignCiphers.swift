@@ -4,10 +4,30 @@ internal import CGcrypt
 internal import CSodium
 internal import CoffretBase
 
-/// Cipher block chaining with keys of 32 bytes and vectors of 16.
+/// Cipher block chaining with vectors of 16 bytes.
 package enum ForeignCBC {
     package enum Cipher: Sendable {
-        case aes256, twofish256
+        case aes128, aes256, twofish256
+
+        var keyByteCount: Int { self == .aes128 ? 16 : 32 }
+    }
+
+    /// Pads as PKCS 7 says, and encrypts with AES.
+    package static func seal(
+        _ plaintext: [UInt8], key: [UInt8], vector: [UInt8]
+    ) throws(CryptoError) -> [UInt8] {
+        guard key.count == 16 || key.count == 32 else { throw CryptoError(.invalidKey, at: "cbc key size") }
+        guard vector.count == 16 else { throw CryptoError(.invalidParameter, at: "cbc size") }
+        let padding = 16 - plaintext.count % 16
+        var padded = plaintext + [UInt8](repeating: UInt8(padding), count: padding)
+        defer { padded.zero() }
+        return try unsafe makeBytes(byteCount: padded.count) { (output) throws(CryptoError) in
+            var context = try unsafe CipherContext.make(
+                key.count == 16 ? .aes128CBC : .aes256CBC, .seal, key: key.span.bytes, nonceByteCount: nil,
+                nonce: vector.span.bytes)
+            context.keepPadding()
+            try unsafe context.transform(padded.span.bytes, into: output)
+        }
     }
 
     /// Decrypts and takes the padding of PKCS 7 off.
@@ -17,15 +37,16 @@ package enum ForeignCBC {
     package static func open(
         _ ciphertext: [UInt8], _ cipher: Cipher = .aes256, key: [UInt8], vector: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
-        guard key.count == 32 else { throw CryptoError(.invalidKey, at: "cbc key size") }
+        guard key.count == cipher.keyByteCount else { throw CryptoError(.invalidKey, at: "cbc key size") }
         guard vector.count == 16, !ciphertext.isEmpty, ciphertext.count.isMultiple(of: 16) else {
             throw CryptoError(.invalidParameter, at: "cbc size")
         }
         var plaintext = try unsafe makeBytes(byteCount: ciphertext.count) { (output) throws(CryptoError) in
             switch cipher {
-            case .aes256:
+            case .aes128, .aes256:
                 var context = try unsafe CipherContext.make(
-                    .aes256CBC, .open, key: key.span.bytes, nonceByteCount: nil, nonce: vector.span.bytes)
+                    cipher == .aes128 ? .aes128CBC : .aes256CBC, .open, key: key.span.bytes, nonceByteCount: nil,
+                    nonce: vector.span.bytes)
                 context.keepPadding()
                 try unsafe context.transform(ciphertext.span.bytes, into: output)
             case .twofish256:

@@ -21,6 +21,7 @@ internal import COpenSSL
     static let aes256GCM = FetchedCipher("AES-256-GCM")
     static let aes128ECB = FetchedCipher("AES-128-ECB")
     static let aes256CTR = FetchedCipher("AES-256-CTR")
+    static let aes128CBC = FetchedCipher("AES-128-CBC")
     static let aes256CBC = FetchedCipher("AES-256-CBC")
     static let chaCha20Poly1305 = FetchedCipher("ChaCha20-Poly1305")
 }

@@ -29,6 +29,8 @@ package import CoffretKeys
 package enum SecretServiceConnection {
     private static let schemaName = "io.coffret.Key"
     private static let tagAttribute = "application-tag"
+    /// The name on the bus by which Coffret says that it provides the service itself. A keyring in a store opens no store.
+    private static let ownProvider = "io.coffret.SecretService"
 
     /// Keeps `secret` under `tag`, which must be free.
     ///
@@ -164,6 +166,9 @@ package enum SecretServiceConnection {
         secret_service_disconnect()
         let bus = try unsafe sessionBus(cancellation)
         defer { unsafe g_object_unref(bus) }
+        guard unsafe coffret_bus_name_is_taken(bus, ownProvider, cancellation.pointer) == 0 else {
+            throw KeyStoreError(.circular, place: "keyring")
+        }
         guard let attributes = unsafe g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free) else {
             throw KeyStoreError(.failed, place: "keyring attributes")
         }

@@ -122,6 +122,10 @@ extension FailureMeaning {
         "keystore.key.duplicate": FailureMeaning(
             .ambiguous, "the keyring holds two keys under one name, so none was used",
             hint: "unlock with the passphrase, then set the PIN again"),
+        "keystore.circular": FailureMeaning(
+            .unavailable, "the desktop's keyring would lie in a store that it opens",
+            hint: "coffret key remove takes the keyring's key away; coffret secret-service off gives the keyring up"
+        ),
         "keystore.key.malformed": FailureMeaning(
             .damaged, "what the key store holds is no key of this store", hint: "unlock with the passphrase"),
         "keystore.presence.denied": FailureMeaning(

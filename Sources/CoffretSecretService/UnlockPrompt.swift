@@ -1,0 +1,117 @@
+// Questions to the person to unlock the store. Invariant: the agent asks, through its own prompt; what is typed is never here, and
+// a client that asked for it cannot answer.
+
+internal import CoffretBus
+internal import CoffretTerminal
+internal import Glibc
+
+/// A prompt that a client was given.
+struct UnlockPrompt {
+    let owner: String
+    /// The objects that were to be unlocked.
+    let objects: [String]
+    /// Whether the client has had it shown.
+    var isShown = false
+}
+
+/// `coffret unlock`, which has the agent ask.
+final class Unlocking {
+    private let words: [String]
+    private var child: pid_t?
+    /// The question on the screen is wanted no more, and its program has not ended yet.
+    private var isEnding = false
+    /// Somebody wants another one after that.
+    private var isWantedAgain = false
+
+    init(_ words: [String]) { self.words = words }
+
+    var isRunning: Bool { child != nil }
+
+    /// - Returns: false if it cannot be started.
+    func start() -> Bool {
+        guard child == nil else {
+            isWantedAgain = isEnding
+            return true
+        }
+        // No terminal, and no file with a passphrase: a person is to be asked.
+        guard
+            let started = try? ChildProcess.start(
+                words, input: .null, output: .null, error: .null, environment: ["COFFRET_PASSPHRASE_FILE": ""],
+                isDetached: true)
+        else { return false }
+        child = started.processID
+        return true
+    }
+
+    /// - Returns: nil while somebody is still asked, or nobody waits; whether it went well, once.
+    func poll() -> Bool? {
+        guard let child else { return nil }
+        var status: Int32 = 0
+        guard unsafe waitpid(child, &status, WNOHANG) == child else { return nil }
+        let (wasEnding, again) = (isEnding, isWantedAgain)
+        (self.child, isEnding, isWantedAgain) = (nil, false, false)
+        guard wasEnding else { return ChildOutcome(waitStatus: status).isSuccess }
+        return again && !start() ? false : nil
+    }
+
+    /// Nobody waits for the answer any more.
+    func end() {
+        guard let child else { return }
+        kill(child, SIGTERM)
+        (isEnding, isWantedAgain) = (true, false)
+    }
+}
+
+extension SecretService {
+    func makePrompt(_ objects: [String], for owner: String) throws(BusRefusal) -> String {
+        guard prompts.count < Self.promptCountMax else { throw .limits }
+        let path = SecretPath.path(ofPrompt: next())
+        prompts[path] = UnlockPrompt(owner: owner, objects: objects)
+        return path
+    }
+
+    func answerPrompt(_ path: String, _ call: SecretCall) throws(BusRefusal) -> [BusValue] {
+        guard prompts[path]?.owner == call.sender else { throw .noObject }
+        switch call.member {
+        case "Prompt":
+            _ = try call.arguments("s")
+            prompts[path]?.isShown = true
+            if vault.isOpen || !unlocking.start() { endPrompts(hasUnlocked: vault.isOpen) }
+        case "Dismiss":
+            complete(path, hasUnlocked: false)
+            if prompts.values.allSatisfy({ !$0.isShown }) { unlocking.end() }
+        default: throw .unknown
+        }
+        return []
+    }
+
+    /// The person has answered: all prompts that were shown have their end.
+    func endPrompts(hasUnlocked: Bool) {
+        noteState()
+        for (path, prompt) in prompts where prompt.isShown {
+            complete(path, hasUnlocked: hasUnlocked && vault.isOpen)
+        }
+    }
+
+    private func complete(_ path: String, hasUnlocked: Bool) {
+        guard let prompt = prompts.removeValue(forKey: path) else { return }
+        let objects = hasUnlocked ? opened(prompt.objects) : []
+        bus.signal(
+            path, "org.freedesktop.Secret.Prompt", "Completed", [.flag(!hasUnlocked), .variant(.paths(objects))],
+            to: prompt.owner)
+    }
+
+    /// Objects once the store is open. A search has become the entries that it finds.
+    func opened(_ objects: [String]) -> [String] {
+        objects.flatMap { path -> [String] in
+            guard case .search = SecretPath(path) else { return [path] }
+            return (try? found(path))?.map { SecretPath.path(ofItem: $0) } ?? []
+        }
+    }
+
+    /// The entries that a search finds, which was made while the store was locked.
+    func found(_ path: String) throws(BusRefusal) -> [String] {
+        guard let search = searches.last(where: { $0.path == path }) else { throw .noObject }
+        return try inBus { () throws(SecretVaultError) in try vault.find(search.attributes) }
+    }
+}
