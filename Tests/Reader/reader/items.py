@@ -1,0 +1,117 @@
+"""Items of a vault as people see them (Spec/items.md), their histories and their conflicts."""
+
+from . import shown
+from .failure import Failure
+from .state import changes_of
+from .tree import check_key
+
+KINDS = {b'N': 'note', b'L': 'login', b'C': 'card', b'I': 'identity', b'S': 'ssh-key', b'T': 'api-token', b'X': 'custom'}
+OTHER_KINDS = {b'A': 'attachment', b'M': 'import record', b'P': 'password record', b'G': 'tag', b'V': 'settings'}
+
+
+def kind_of(entity):
+    return KINDS.get(entity[:1]) or OTHER_KINDS.get(entity[:1]) or f'kind {entity[:1].hex()}'
+
+
+def entities(state):
+    """All entities of a state with their keys, ascending."""
+    found = {}
+    for key in sorted(state.facts):
+        found.setdefault(key[:17], []).append(key)
+    return found
+
+
+def described(vault, entity, keys, state=None):
+    """An entity with its attributes, sets and conflicts, as JSON has it."""
+    state = state or vault.state
+    attributes, conflicts, unreadable = {}, {}, {}
+    for key in keys:
+        _, attribute, element = check_key(key, 'storage.tree.malformed-node', key.hex())
+        one = shown.of_key(state, vault.values, key, entity, attribute)
+        value = shown.value_for_people(one.value, entity, attribute)
+        if one.failure is not None:
+            unreadable[attribute] = one.failure.code
+        if element:
+            attributes.setdefault(attribute, []).append(value)
+        else:
+            attributes[attribute] = value
+        if one.others:
+            conflicts[attribute] = [shown.value_for_people(other, entity, attribute) for other in one.others]
+    found = {'id': entity[1:].hex(), 'kind': kind_of(entity), 'title': title(attributes), 'attributes': attributes}
+    if conflicts:
+        found['conflicts'] = conflicts
+    if unreadable:
+        found['unreadable'] = unreadable
+    return found
+
+
+def title(attributes):
+    """The title that is stored, or the first line of the text without its marks."""
+    if isinstance(attributes.get('title'), str):
+        return attributes['title']
+    for line in str(attributes.get('text') or '').splitlines():
+        if plain := line.strip().lstrip('#>-*+ ').strip():
+            return plain
+    return ''
+
+
+def state_of(vault):
+    return [described(vault, entity, keys) for entity, keys in entities(vault.state).items()]
+
+
+def conflicts_of(vault):
+    return [item for item in state_of(vault) if 'conflicts' in item]
+
+
+def find(vault, wanted):
+    """The entities that a text names: by the beginning of the UUID, or by the title."""
+    found = []
+    for entity, keys in entities(vault.state).items():
+        if entity[1:].hex().startswith(wanted.lower()) or described(vault, entity, keys)['title'] == wanted:
+            found.append(entity)
+    if not found and len(wanted) == 32:
+        found = [entry_entity for entry_entity in known_entities(vault) if entry_entity[1:].hex() == wanted.lower()]
+    return found
+
+
+def known_entities(vault):
+    """Entities of all entries that are here, those that are gone too."""
+    return sorted({key[:17] for entry in vault.entries.values() for change in _changes(vault, entry) for key in [change.key]})
+
+
+def _changes(vault, entry):
+    try:
+        return changes_of(entry, vault.blobs, vault.values)
+    except Failure:
+        return []
+
+
+def history(vault, entity):
+    """The entries that changed an entity and count, ascending by (height, instance, number)."""
+    counted = vault.counted()
+    rows = []
+    for name, entry in vault.entries.items():
+        changes = [change for change in _changes(vault, entry) if change.key[:17] == entity]
+        if not changes:
+            continue
+        rows.append((entry.height, entry.author.instance, entry.number, name, entry, changes))
+    return [_version(vault, entry, changes, name in counted) for _, _, _, name, entry, changes in sorted(rows, key=lambda row: row[:4])]
+
+
+def _version(vault, entry, changes, counts):
+    values = {}
+    for change in changes:
+        _, attribute, element = check_key(change.key, 'storage.entry.malformed', entry.place)
+        try:
+            raw = None if change.value is None else vault.values.shown(change.value)
+            value = shown.value_for_people(raw, change.key[:17], attribute)
+        except Failure as failure:
+            value = {'unreadable': failure.code}
+        values[f'{attribute}/{element.hex()}' if element else attribute] = value
+    found = {
+        'entry': entry.name.hex(), 'instance': entry.author.instance.hex(), 'number': entry.number, 'height': entry.height,
+        'time': entry.time, 'device': entry.author.device.hex(), 'changes': values,
+    }  # fmt: skip
+    if not counts:
+        found['excluded'] = True
+    return found

@@ -1,0 +1,241 @@
+"""One vault of a store: its files, chains, entries and state, verified from the first byte to the last fact."""
+
+import os
+
+from . import chains
+from .blobs import CONTEXT, ENTRY, Blobs
+from .checkpoints import Checkpoints
+from .failure import Failure, need
+from .files import Files
+from .state import State, changes_of
+from .stored import BARE, DELETED, Journal, Kept, indexed
+from .suite import kdf
+from .tree import LOGS, hash_key
+from .values import Values
+from .verdicts import Judge
+
+
+class Vault:
+    """A vault that was read. `failures` are things that do not verify, `notes` things that a person may want to know."""
+
+    def __init__(self, store, keyring, keys):
+        self.keys, self.id, self.name = keys, keys.id, keys.name
+        self.failures, self.notes = [], []
+        directory = os.path.join(store, 'vaults', keys.directory)
+        self.files = Files(directory, kdf(keys.local, b'journal', keys.id))
+        self.notes += self.files.notes
+        self.blobs = Blobs(self.files.records, keys.keys, keys.id)
+        self.blobs.check_all()
+        self.failures += self.blobs.failures
+        self.values = Values(self.blobs)
+        self.journal = Journal(self.files.transactions, self.blobs)
+        need(self.journal.generation <= keyring.generation, 'keys.keyring.rolled-back', f'vault {self.name}')
+        self.kept = Kept(self.journal.kept) if self.journal.kept else None
+        self.accounts, self.chain = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
+        if self.chain.problem is not None:
+            self.failures.append(self.chain.problem)
+        self._check_keys()
+        self.checkpoints = Checkpoints(self.chain, keys.keys)
+        self.notes += self.checkpoints.failures
+        self.judge = Judge(self.chain, self.checkpoints, self.accounts, self.blobs)
+        self._gather()
+        self._judge()
+        self.state = self._state(self.base, set(self.index_names) | set(self.journal.entries))
+        self._compare()
+
+    # -- entries -----------------------------------------------------------------------------------------------------------------------
+
+    def _check_keys(self):
+        for epoch, key in self.keys.keys.items():
+            if not self.chain.commits(epoch, key):
+                self.failures.append(Failure('keys.keyring.inconsistent', f'vault {self.name}', f'key of epoch {epoch}'))
+
+    def _gather(self):
+        """The entries that the state knows: those of the index, those behind it, and all that these name before them."""
+        self.index, self.dropped, self.entries = {}, {}, {}
+        if self.kept is not None:
+            self.index, self.dropped = indexed(LOGS.facts(self.blobs, self.kept.entries))
+        self.index_names = {name: flags for (_, _, name), flags in self.index.items()}
+        todo = [name for name, flags in self.index_names.items()] + list(self.journal.entries)
+        self.missing = set()
+        while todo:
+            name = todo.pop()
+            if name in self.entries or name in self.missing:
+                continue
+            if name not in self.blobs:
+                self.missing.add(name)
+                continue
+            try:
+                entry = self.judge.take(self.blobs.get(name, ENTRY), name)
+            except Failure as failure:
+                self.missing.add(name)
+                self.failures.append(failure)
+                continue
+            self.entries[name] = entry
+            if entry.before is not None:
+                todo.append(entry.before)
+        for (instance, number, name), flags in self.index.items():
+            entry = self.entries.get(name)
+            fits = entry is None or (entry.author.instance, entry.number, entry.is_bare) == (instance, number, bool(flags & BARE))
+            if not fits:
+                self.failures.append(Failure('storage.state.malformed', f'entry {name.hex()}', 'the index says something else'))
+
+    @property
+    def base(self):
+        return self.kept.base if self.kept is not None else None
+
+    def accepted(self, base):
+        return self.checkpoints.accept[base] if base is not None else {}
+
+    def _judge(self):
+        """Judges every log, and names what ends one."""
+        accepted = self.accepted(self.base)
+        for log in self.judge.logs.values():
+            self.judge.judge(log, self._covered(log, accepted.get(log.instance)))
+            if log.failure is not None:
+                self.failures.append(log.failure[1])
+            if log.waits is not None:
+                self.notes.append(log.waits)
+            if log.fork is not None:
+                self.notes.append(Failure('storage.log.forked', f'log {log.instance.hex()}', f'at number {log.fork}'))
+
+    def _covered(self, log, accepted):
+        """The names at or below what the base accepts, on its hash chain."""
+        covered = set()
+        number, name = accepted or (0, None)
+        while number:
+            entry = next((e for e in log.entries.get(number, []) if e.name == name), None)
+            if entry is None:
+                return covered
+            covered.add(name)
+            number, name = number - 1, entry.before
+        return covered
+
+    # -- states ------------------------------------------------------------------------------------------------------------------------
+
+    def base_facts(self, base):
+        """The facts of the tree at a base."""
+        if base is None:
+            return []
+        checkpoint = self.checkpoints.of_link.get(base)
+        need(checkpoint is not None and checkpoint.root is not None, 'storage.state.malformed', f'base {base}', 'no root')
+        return LOGS.facts(self.blobs, checkpoint.root)
+
+    def _state(self, base, among, upto=None):
+        """The state on a base of those entries among `among` that count and are complete; `upto` bounds them by a frontier."""
+        state = State(self.base_facts(base))
+        accepted = self.accepted(base)
+        applied = {name for name, flags in self.index_names.items() if flags & 1} | set(self.journal.entries)
+        queues, excluded, dead = {}, [], set()
+        for instance, log in self.judge.logs.items():
+            chosen, left = self.judge.counting(log, base, accepted.get(instance), applied)
+            if self.judge.limit(log, base)[0] in ('none', 'limited'):
+                dead.add(instance)
+            if upto is not None:
+                limit = upto.get(instance, (0, None))
+                chosen = [entry for entry in chosen if entry.number <= limit[0]]
+            queues[instance] = [entry for entry in chosen if entry.name in among and not entry.is_bare]
+            excluded += [entry for entry in left if entry.name in among]
+        self._apply(state, queues, accepted, dead)
+        state.excluded, state.pending = excluded, [entry for queue in queues.values() for entry in queue]
+        return state
+
+    def _apply(self, state, queues, accepted, dead):
+        """Applies queues of entries by S7, until none is ready; those that are not stay in the queues."""
+
+        def is_here(instance, number):
+            return max(state.frontier.get(instance, (0,))[0], accepted.get(instance, (0,))[0]) >= number or instance in dead
+
+        moved = True
+        while moved:
+            moved = False
+            for queue in queues.values():
+                at = 0
+                while at < len(queue) and all(is_here(i, row[0]) for i, row in queue[at].seen.items()):
+                    state.apply(queue[at], changes_of(queue[at], self.blobs, self.values))
+                    at += 1
+                if at:
+                    del queue[:at]
+                    moved = True
+
+    def counted(self):
+        """The names of all entries that count here: at or below the base's frontier on its chain, or applied above it."""
+        found = set()
+        accepted = self.accepted(self.base)
+        for instance, log in self.judge.logs.items():
+            chosen, _ = self.judge.counting(log, self.base, accepted.get(instance), set(self.index_names) | set(self.journal.entries))
+            applied = self.state.frontier.get(instance, (0,))[0]
+            found |= {entry.name for entry in chosen if entry.number <= applied} | self._covered(log, accepted.get(instance))
+        return found
+
+    def root(self, state):
+        """The root of the tree of a state."""
+        return LOGS.build(state.ordered(), hash_key(self.keys.split, self.id))
+
+    # -- what was computed against what is stored ----------------------------------------------------------------------------------------
+
+    def _compare(self):
+        """Holds the kept part against the state that its entries make."""
+        if self.kept is None:
+            return
+        kept = self._state(self.base, set(self.index_names))
+        self._same(kept.digest(self.keys.split, self.id), self.kept.digest, 'the digest')
+        self._same(kept.count, self.kept.count, 'the fact count')
+        self._same(self.root(kept), self.kept.facts, 'the root of the tree of facts')
+        for instance, row in self.kept.logs.items():
+            found = kept.frontier.get(instance) or self.accepted(self.base).get(instance)
+            stated = tuple(row.applied) if row.applied is not None else None
+            self._same(tuple(found) if found else None, stated, f'the applied entry of log {instance.hex()}')
+        several = sorted(key for key, facts in kept.facts.items() if len(facts) > 1)
+        self._same(several, self.kept.several, 'the keys with several facts')
+
+    def _same(self, found, stated, what):
+        if found != stated:
+            show = lambda value: value.hex() if isinstance(value, bytes) else str(value)
+            self.failures.append(Failure('storage.state.malformed', f'vault {self.name}', f'{what}: {show(found)}, {show(stated)} stated'))
+
+    def check_values(self):
+        """Reads every current value; names those that cannot be read."""
+        for fact in self.state.ordered():
+            try:
+                self.values.shown(fact.value, f'fact {fact.key.hex()}')
+            except Failure as failure:
+                self.failures.append(failure)
+
+    def check_roots(self):
+        """Computes the state at every checkpoint with a root of which all entries are here; the numbers of those, and of the others."""
+        computed, others = [], []
+        for number, checkpoint in sorted(self.checkpoints.of_link.items()):
+            if checkpoint.root is None:
+                continue
+            if not self._is_whole(checkpoint.accept):
+                others.append(number)
+                if checkpoint.root in self.blobs:
+                    facts = State(LOGS.facts(self.blobs, checkpoint.root))
+                    self._check_root(number, checkpoint, facts, checkpoint.root)
+                continue
+            state = self._state(None, set(self.entries), checkpoint.accept)
+            self._check_root(number, checkpoint, state, self.root(state))
+            computed.append(number)
+        return computed, others
+
+    def _check_root(self, number, checkpoint, state, root):
+        found = root, state.digest(self.keys.split, self.id), state.count
+        if found != (checkpoint.root, checkpoint.digest, checkpoint.count):
+            problem = Failure('storage.checkpoint.differs', f'member link {number}', 'root, digest or fact count')
+            known = self.kept is not None and number in self.kept.refuted
+            (self.notes if known else self.failures).append(problem)
+
+    def _is_whole(self, accept):
+        """Whether every entry down from a frontier is here, with its changes."""
+        for instance, (number, name) in accept.items():
+            log = self.judge.logs.get(instance)
+            while number:
+                entry = next((e for e in log.entries.get(number, []) if e.name == name), None) if log else None
+                if entry is None or entry.is_bare:
+                    return False
+                number, name = number - 1, entry.before
+        return True
+
+
+__all__ = ['Vault', 'DELETED', 'CONTEXT']
