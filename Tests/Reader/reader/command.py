@@ -32,8 +32,8 @@ def passphrase(descriptor):
 
 
 def main(arguments=None):
-    """Runs the command; 0 if all verifies, 1 if something does not, 64 for a wrong call."""
-    options = parser().parse_args(arguments)
+    """Runs the command; 0 if all verifies, 1 if something does not, 2 for a wrong call."""
+    options = parser().parse_intermixed_args(arguments)
     try:
         store = Store(options.store, passphrase(options.passphrase_fd))
         vaults = [store.vault(options.vault)] if options.vault else store.vaults

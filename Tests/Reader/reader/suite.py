@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import functools
 import hashlib
 import hmac
 
@@ -210,6 +211,7 @@ def box_seal(ephemeral, public, context, ad, content, nonce, filled=True):
     return own + envelope_seal(key, context, ad, content, nonce, filled)
 
 
+@functools.lru_cache(maxsize=4)  # tests open hundreds of stores with one passphrase
 def argon2id(passphrase, kibibytes, passes, salt):
     """32 bytes of Argon2id; `reader.passphrase.parameters` for what the page does not allow (R13)."""
     allowed = 64 << 10 <= kibibytes <= 1 << 20 and 3 <= passes <= 16 and len(salt) == 16

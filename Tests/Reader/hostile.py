@@ -1,0 +1,178 @@
+"""Altered stores: every flipped, cut, missing or exchanged piece gives an error with a name, never a traceback, and never another state."""
+
+import json
+import os
+import random
+import shutil
+import tempfile
+
+from reader.command import main
+from reader.failure import Failure
+from reader.keyring import Keyring
+from reader.vault import Vault
+from scenarios import PASSPHRASE, Ada, dropped
+from writer import save
+
+SEED = 15
+
+
+class Stored:
+    """A store on the disk whose files can be altered, and put back."""
+
+    def __init__(self, folder, world, **more):
+        self.folder = folder
+        save(folder, world, PASSPHRASE, **more)
+        self.files = sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+        self.original = {name: self.read(name) for name in self.files}
+        self.keyring = Keyring(f'{folder}/store.keyring', PASSPHRASE)
+        self.state = self.seen()
+
+    def read(self, name):
+        with open(f'{self.folder}/{name}', 'rb') as file:
+            return file.read()
+
+    def put(self, name, data=None):
+        if data is None and os.path.exists(f'{self.folder}/{name}'):
+            os.remove(f'{self.folder}/{name}')
+        elif data is not None:
+            with open(f'{self.folder}/{name}', 'wb') as file:
+                file.write(data)
+
+    def seen(self):
+        """What is named, and the root and the digest of the state if there is one."""
+        try:
+            vault = Vault(self.folder, self.keyring, self.keyring.vaults[0])
+            vault.check_values()
+            vault.check_roots()
+        except Failure as failure:
+            return [failure.code], None
+        digest = vault.state.digest(vault.keys.split, vault.id)
+        return sorted({failure.code for failure in vault.failures + vault.notes}), (vault.root(vault.state), digest)
+
+
+def used(data):
+    """The bytes of a file up to the zeros behind its end."""
+    return len(data.rstrip(b'\0'))
+
+
+def _stores(work):
+    wrong = []
+    for what, more in (('whole', lambda ada: {}), ('behind a base', dropped)):
+        ada = Ada()
+        ada.whole()
+        folder = tempfile.mkdtemp()
+        try:
+            wrong += [f'{what}: {line}' for line in work(Stored(folder, ada.world, **more(ada)))]
+        finally:
+            shutil.rmtree(folder)
+    return wrong
+
+
+def unaltered():
+    """The stores that are altered are ones that verify."""
+    return _stores(lambda store: [] if store.state[0] == [] and store.state[1] else [str(store.state)])
+
+
+def flipped():
+    """One flipped byte anywhere in a vault's files. Only derived parts and torn ends leave the state as it was."""
+
+    def work(store):
+        wrong, rng = [], random.Random(SEED)
+        for name in store.files:
+            if name == 'store.keyring':
+                continue
+            data = store.original[name]
+            for at in sorted(rng.sample(range(used(data)), min(used(data), 150))):
+                store.put(name, data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
+                found = store.seen()
+                if not found[0] and not _is_unread(name, data, at):
+                    wrong.append(f'{name} byte {at}: nothing is named')
+                elif not found[0] and found[1] != store.state[1]:
+                    wrong.append(f'{name} byte {at}: another state, and nothing is named')
+            store.put(name, data)
+        return wrong
+
+    return _stores(work)
+
+
+def _is_unread(name, data, at):
+    """The room between a segment's header and its first record, which nothing reads but the hint."""
+    return name.split('/')[-2] == 'journal' and 64 <= at < 4096 and not any(data[64:4096])
+
+
+def keyrings():
+    """Flipped bytes of the keyring."""
+    wrong = []
+    ada = Ada()
+    with tempfile.TemporaryDirectory() as folder:
+        save(folder, ada.world, PASSPHRASE)
+        path = f'{folder}/store.keyring'
+        data = open(path, 'rb').read()
+        rng = random.Random(SEED)
+        for at in sorted(rng.sample(range(len(data)), 120)):
+            with open(path, 'wb') as file:
+                file.write(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
+            try:
+                Keyring(path, PASSPHRASE)
+                wrong.append(f'byte {at} is not noticed')
+            except Failure as failure:
+                if not failure.code.startswith(('keys.', 'trust.')):
+                    wrong.append(f'byte {at}: {failure.code}')
+    return wrong
+
+
+def cut():
+    """Files that are missing, empty, cut short or longer."""
+
+    def work(store):
+        wrong = []
+        for name in store.files:
+            if name == 'store.keyring':
+                continue
+            data = store.original[name]
+            for what, other in (('missing', None), ('empty', b''), ('half', data[: used(data) // 2]), ('cut', data[: used(data) - 1])):
+                store.put(name, other)
+                if not store.seen()[0]:
+                    wrong.append(f'{name} {what}: nothing is named')
+            store.put(name, data)
+        return wrong
+
+    return _stores(work)
+
+
+def whole_command():
+    """The command itself on random bytes: it names an error and ends with 1."""
+    wrong, rng = [], random.Random(SEED)
+    ada = Ada()
+    ada.whole()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Stored(f'{folder}/store', ada.world)
+        for number in range(20):
+            name = rng.choice(store.files)
+            data = bytearray(store.original[name])
+            for at in rng.sample(range(used(data)), 10):
+                data[at] = rng.randrange(256)
+            store.put(name, bytes(data))
+            code, report = run(store.folder, rng.choice(['verify', 'state', 'conflicts']))
+            if code != (1 if report['failures'] else 0) or not (report['failures'] or any(v.get('notes') or v.get('items') for v in report['vaults'])):
+                wrong.append(f'{name}, round {number}: exit {code}')
+            store.put(name, store.original[name])
+    return wrong
+
+
+def run(folder, command, *more):
+    """The command as a person calls it: its exit code and its JSON."""
+    import contextlib
+    import io
+
+    reader, writer = os.pipe()
+    os.write(writer, PASSPHRASE + b'\n')
+    os.close(writer)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = main([folder, '--passphrase-fd', str(reader), '--json', command, *more])
+    os.close(reader)
+    return code, json.loads(out.getvalue())
+
+
+ALL = [unaltered, flipped, keyrings, cut, whole_command]
