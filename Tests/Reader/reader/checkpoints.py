@@ -101,10 +101,3 @@ class Checkpoints:
         good = isinstance(details, dict) and 0 in details and set(details) <= {0, 1, 2, 3} and is_int(details[0], -(1 << 63))
         need(good, MALFORMED, place, 'details')
         return details
-
-    def end_of(self, instance, upto=None):
-        """The first link that ends an instance (K6), with its row of key 6; None if there is none."""
-        for number, checkpoint in sorted(self.of_link.items()):
-            if instance in checkpoint.ends and (upto is None or number <= upto):
-                return number, checkpoint.ends[instance]
-        return None

@@ -28,12 +28,13 @@ class State:
             self.base[(fact.key, (fact.instance, fact.number))] = fact
             self.facts.setdefault(fact.key, {})[(fact.instance, fact.number)] = fact
 
-    def apply(self, entry, changes):
-        """Applies an entry. `changes` are its changes, or those of its tree."""
+    def apply(self, entry, changes, effective=lambda entry, replaced: replaced):
+        """Applies an entry. `changes` are its changes, or those of its tree; `effective` leaves out replacements without effect."""
         own = entry.author.instance
         for change in changes:
             here = self.facts.setdefault(change.key, {})
             replaced = [(own if instance is None else instance, number) for instance, number in change.replaces]
+            replaced = effective(entry, replaced)
             for dot in replaced:
                 if here.pop(dot, None) is None and (change.key, dot) not in self.versions:
                     self.early.setdefault(change.key, set()).add(dot)

@@ -2,13 +2,14 @@
 
 import os
 
-from . import chains
-from .blobs import CONTEXT, ENTRY, Blobs
+from . import cbor, chains
+from .blobs import ENTRY, FRONTIER, Blobs
 from .checkpoints import Checkpoints
+from .entries import Frontier
 from .failure import Failure, need
 from .files import Files
 from .state import State, changes_of
-from .stored import BARE, DELETED, Journal, Kept, indexed
+from .stored import BARE, Journal, Kept, indexed
 from .suite import kdf
 from .tree import LOGS, hash_key
 from .values import Values
@@ -20,7 +21,7 @@ class Vault:
 
     def __init__(self, store, keyring, keys):
         self.keys, self.id, self.name = keys, keys.id, keys.name
-        self.failures, self.notes = [], []
+        self.failures, self.notes, self.frontiers = [], [], []
         directory = os.path.join(store, 'vaults', keys.directory)
         self.files = Files(directory, kdf(keys.local, b'journal', keys.id))
         self.notes += self.files.notes
@@ -91,13 +92,29 @@ class Vault:
         """Judges every log, and names what ends one."""
         accepted = self.accepted(self.base)
         for log in self.judge.logs.values():
-            self.judge.judge(log, self._covered(log, accepted.get(log.instance)))
+            start = accepted.get(log.instance, (0,))[0]
+            self.judge.judge(log, self._covered(log, accepted.get(log.instance)), start)
             if log.failure is not None:
-                self.failures.append(log.failure[1])
+                self.failures.append(log.failure)
             if log.waits is not None:
                 self.notes.append(log.waits)
             if log.fork is not None:
                 self.notes.append(Failure('storage.log.forked', f'log {log.instance.hex()}', f'at number {log.fork}'))
+
+        for frontier in sorted(self.blobs.types.get(FRONTIER, ())):
+            self._check_frontier(frontier)
+
+    def _check_frontier(self, name):
+        """A frontier is one of a device that the chains know, signed by it."""
+        try:
+            frontier = Frontier(self.blobs.get(name, FRONTIER), name)
+            author = self.judge.context(frontier.context)
+            account = self.accounts.get(author.account)
+            device = account and account.device(author.device)
+            need(device and frontier.verifies(device.key, self.id), 'sync.head.refused', f'frontier {name.hex()}', 'signature')
+            self.frontiers.append((author.device, frontier))
+        except Failure as failure:
+            self.notes.append(failure)
 
     def _covered(self, log, accepted):
         """The names at or below what the base accepts, on its hash chain."""
@@ -152,7 +169,7 @@ class Vault:
             for queue in queues.values():
                 at = 0
                 while at < len(queue) and all(is_here(i, row[0]) for i, row in queue[at].seen.items()):
-                    state.apply(queue[at], changes_of(queue[at], self.blobs, self.values))
+                    state.apply(queue[at], changes_of(queue[at], self.blobs, self.values), self.judge.effective)
                     at += 1
                 if at:
                     del queue[:at]
@@ -174,8 +191,34 @@ class Vault:
 
     # -- what was computed against what is stored ----------------------------------------------------------------------------------------
 
+    def _full(self, frontier):
+        """All that a frontier names, or None if a frontier on which it rests is not here."""
+        if frontier.full is not None:
+            under = next((f for _, f in self.frontiers if f.name == frontier.full), None)
+            under = self._full(under) if under is not None and under.full is None else None
+        else:
+            under = self.accepted(frontier.base) if frontier.base is None or frontier.base in self.checkpoints.of_link else None
+        return None if under is None else {**under, **frontier.differs}
+
+    def _compare_frontiers(self):
+        """S9: a frontier on this base that names all that is applied here states the digest of this state."""
+        here = {i: list(tip) for i, tip in {**self.accepted(self.base), **self.state.frontier}.items()}
+        for device, frontier in self.frontiers:
+            if frontier.base == self.base and self._full(frontier) == here:
+                if frontier.digest != self.state.digest(self.keys.split, self.id):
+                    self.failures.append(Failure('storage.state.differs', f'device {device.hex()}', f'frontier {frontier.name.hex()}'))
+
+    def _check_memory(self):
+        """The memory of the sync is a map of the keys that its page has."""
+        if self.journal.memory:
+            memory = cbor.decode(self.journal.memory, 'storage.state.malformed', 'memory of the sync')
+            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 17 for key in memory)
+            need(good, 'storage.state.malformed', 'memory of the sync')
+
     def _compare(self):
         """Holds the kept part against the state that its entries make."""
+        self._compare_frontiers()
+        self._check_memory()
         if self.kept is None:
             return
         kept = self._state(self.base, set(self.index_names))
@@ -206,6 +249,7 @@ class Vault:
         """Computes the state at every checkpoint with a root of which all entries are here; the numbers of those, and of the others."""
         computed, others = [], []
         for number, checkpoint in sorted(self.checkpoints.of_link.items()):
+            self._check_accept(number, checkpoint)
             if checkpoint.root is None:
                 continue
             if not self._is_whole(checkpoint.accept):
@@ -218,6 +262,20 @@ class Vault:
             self._check_root(number, checkpoint, state, self.root(state))
             computed.append(number)
         return computed, others
+
+    def _check_accept(self, number, checkpoint):
+        """C4 and C9: the tips are here, and no limit is raised."""
+        for instance, (tip, name) in checkpoint.accept.items():
+            log = self.judge.logs.get(instance)
+            if log is None or not any(e.name == name or e.is_bare for e in log.entries.get(tip, [])):
+                if number >= (self.base or 0):  # G2 keeps the tips of the base and of all above
+                    self.notes.append(Failure('storage.checkpoint.unproven', f'member link {number}', f'{tip} of log {instance.hex()}'))
+                continue
+            link = self.judge.limit(log, None)[1]
+            accepts = [self.checkpoints.accept[n].get(instance, [0])[0] for n in range(1, number)]
+            raised = link is not None and link < number and tip > self.checkpoints.accept[link].get(instance, [0])[0]
+            if raised and tip not in accepts[: link - 1]:
+                self.failures.append(Failure('storage.checkpoint.differs', f'member link {number}', f'raises a limit of log {instance.hex()}'))
 
     def _check_root(self, number, checkpoint, state, root):
         found = root, state.digest(self.keys.split, self.id), state.count
@@ -238,4 +296,4 @@ class Vault:
         return True
 
 
-__all__ = ['Vault', 'DELETED', 'CONTEXT']
+__all__ = ['Vault']

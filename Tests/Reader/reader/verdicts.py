@@ -14,9 +14,9 @@ class Log:
     def __init__(self, instance):
         self.instance = instance
         self.entries = {}
-        self.failure = None  # why the log ends, and the number of the entry that ends it
+        self.failure = None  # why the log ends
         self.waits = None
-        self.valid = {}  # name of an entry that passed all checks -> the entry
+        self.signed, self.valid = {}, {}  # by name: entries whose signature verifies, and those that passed all checks
 
     def add(self, entry):
         self.entries.setdefault(entry.number, []).append(entry)
@@ -24,7 +24,7 @@ class Log:
     @property
     def fork(self):
         """The number at which the log is forked, or None."""
-        numbers = [n for n, all in self.entries.items() if len({entry.message for entry in all if entry.name in self.valid}) > 1]
+        numbers = [n for n, all in self.entries.items() if len({entry.message for entry in all if entry.name in self.signed}) > 1]
         return min(numbers, default=None)
 
 
@@ -52,29 +52,35 @@ class Judge:
         self.logs.setdefault(context.instance, Log(context.instance)).add(entry)
         return entry
 
-    def judge(self, log, covered):
-        """Steps 2 to 8, for each entry of a log in order; `covered` says of which names the base already says that they count."""
-        before = None
+    def judge(self, log, covered, start=0):
+        """Steps 2 to 8, for each entry of a log in order. A log ends at the first number for which no entry passes.
+
+        `covered` has the names of which the base already says that they count, `start` is the number that the base accepts.
+        """
         for number in sorted(log.entries):
-            passed = []
+            failures = []
             for entry in log.entries[number]:
-                if entry.name in covered:
-                    log.valid[entry.name] = entry
-                    passed.append(entry)
-                    continue
                 try:
-                    self._check(entry)
-                    self._check_order(entry, before)
+                    self._check_signature(entry)
+                    log.signed[entry.name] = entry
+                    if entry.name not in covered:
+                        self._check(entry)
+                        self._check_order(entry, log, start)
                     log.valid[entry.name] = entry
-                    passed.append(entry)
                 except Failure as failure:
-                    if failure.code == WITHHELD:
-                        log.waits = log.waits or failure
-                    elif len(log.entries[number]) == 1:
-                        log.failure = log.failure or (number, failure)
-            if not passed:
+                    failures.append(failure)
+            if len(failures) == len(log.entries[number]) and number > start:
+                waits = [failure for failure in failures if failure.code == WITHHELD]
+                log.waits, log.failure = (waits[0], None) if waits else (None, failures[0])
                 return
-            before = passed[0]
+
+    def _check_signature(self, entry):
+        """Step 6, with the key of the device on whatever line of its account it stands."""
+        account = self.accounts.get(entry.author.account)
+        need(account is not None, WITHHELD, entry.place, 'the device chain')
+        device = account.device(entry.author.device)
+        need(device is not None, WITHHELD, entry.place, 'a device that its chain does not have')
+        need(entry.verifies(device.key, self.chain.vault), MALFORMED, entry.place, 'signature')
 
     def _check(self, entry):
         place, author = f'entry {entry.name.hex()}', entry.author
@@ -92,22 +98,26 @@ class Judge:
         need(account.trusts(head, author.device), NOT_A_WRITER, place, 'a device that is not trusted there')
         stated = self.chain.states[p].heads.get(author.account)
         need(stated is None or not account.is_older(head, stated), NOT_A_WRITER, place, 'an older head than the chain states')
-        # Step 6.
-        device = account.device(author.device)
-        need(entry.verifies(device.key, self.chain.vault), MALFORMED, place, 'signature')
         # S5.
         need(self.chain.epoch_serves(author.epoch, p), EPOCH, place, f'epoch {author.epoch} at link {p}')
 
-    def _check_order(self, entry, before):
-        """S4, against the entry before."""
-        if before is None:
+    def _check_order(self, entry, log, start):
+        """S4, against the entry before, of which the bare form serves where it was deleted for good."""
+        if entry.before is None or entry.number <= start:
             return
-        place, a, b = f'entry {entry.name.hex()}', before.author, entry.author
+        before = log.valid.get(entry.before) or self._bare_of(log, entry)
+        if before is None:
+            need(entry.number - 1 <= start, 'storage.log.broken', entry.place, 'the entry before is not here')
+            return
+        a, b = before.author, entry.author
         account = self.accounts[b.account]
         old, new = account.position(a.device_head[1]), account.position(b.device_head[1])
         sinks = b.member_head[0] < a.member_head[0] or b.epoch < a.epoch or old is not None and account.is_older(new, old)
-        need(not sinks, MALFORMED, place, 'an older link, head or epoch than the entry before')
-        need(entry.height > before.height, MALFORMED, place, 'a height that does not grow')
+        need(not sinks, MALFORMED, entry.place, 'an older link, head or epoch than the entry before')
+        need(entry.height > before.height, MALFORMED, entry.place, 'a height that does not grow')
+
+    def _bare_of(self, log, entry):
+        return next((e for e in log.entries.get(entry.number - 1, []) if e.is_bare and e.name in log.valid), None)
 
     # -- the table -------------------------------------------------------------------------------------------------------------------
 
@@ -115,7 +125,7 @@ class Judge:
         """(verdict, link, accepted): 'none' if only the base's tree counts, 'limited' with [number, name], 'kept', or 'open'."""
         context = next(iter(log.entries.values()))[0].author
         upto = len(self.chain) - 1
-        closing, end = self.chain.closing(context, upto), self.checkpoints.end_of(log.instance, upto)
+        closing, end = self.chain.closing(context, upto), self.end(log)
         found = [link for link in (closing, end and end[0]) if link is not None]
         link = min(found, default=None)
         if link is not None:
@@ -128,6 +138,29 @@ class Judge:
         if account is not None and not account.trusted_now(context.device):
             return 'kept', None, None
         return 'open', None, None
+
+    def end(self, log):
+        """The first link that ends a log (K6) and of which both entries are here: (link, last common number); None if there is none."""
+        for number, checkpoint in sorted(self.checkpoints.of_link.items()):
+            if log.instance in checkpoint.ends:
+                common, *names = checkpoint.ends[log.instance]
+                both = [log.signed.get(name) for name in names]
+                if all(entry is not None and entry.number == common + 1 for entry in both) and both[0].message != both[1].message:
+                    return number, common
+        return None
+
+    def effective(self, entry, replaced):
+        """The dots of a replacement that have an effect: of an ended log nobody can tell which entry was meant (K6)."""
+        return [dot for dot in replaced if not self._is_void(entry, *dot)]
+
+    def _is_void(self, entry, instance, number):
+        log = self.logs.get(instance)
+        end = self.end(log) if log is not None and instance != entry.author.instance else None
+        if end is None or number <= end[1] or entry.author.member_head[0] >= end[0]:
+            return False
+        base = self.checkpoints.of_link[end[0]].base
+        accepted = self.checkpoints.accept[base].get(entry.author.instance, (0,)) if base is not None else (0,)
+        return entry.number > accepted[0]
 
     def counting(self, log, base, accepted, applied):
         """The entries of a log above the base that count, in order, and those that are excluded.
