@@ -7,7 +7,7 @@ from .tree import Fact, LOGS
 
 
 class Version:
-    """A fact that an entry above the base wrote, current or not, with what it replaced."""
+    """What an entry above the base did under a key: its fact, or a retraction, with the dots that it names as replaced."""
 
     __slots__ = ('fact', 'replaces')
 
@@ -33,17 +33,15 @@ class State:
         own = entry.author.instance
         for change in changes:
             here = self.facts.setdefault(change.key, {})
-            replaced = [(own if instance is None else instance, number) for instance, number in change.replaces]
-            replaced = effective(entry, replaced)
-            for dot in replaced:
-                if here.pop(dot, None) is None and (change.key, dot) not in self.versions:
-                    self.early.setdefault(change.key, set()).add(dot)
-            if change.value is not None:
-                dot = (own, entry.number)
-                fact = Fact(change.key, own, entry.number, entry.height, change.value)
-                self.versions[(change.key, dot)] = Version(fact, replaced)
-                if dot not in self.early.get(change.key, ()):
-                    here[dot] = fact
+            named = [(own if instance is None else instance, number) for instance, number in change.replaces]
+            dot = (own, entry.number)
+            fact = Fact(change.key, own, entry.number, entry.height, change.value)
+            self.versions[(change.key, dot)] = Version(fact, named)
+            for replaced in effective(entry, named):
+                if here.pop(replaced, None) is None and (change.key, replaced) not in self.versions:
+                    self.early.setdefault(change.key, set()).add(replaced)
+            if change.value is not None and dot not in self.early.get(change.key, ()):
+                here[dot] = fact
             if not here:
                 del self.facts[change.key]
         self.frontier[own] = (entry.number, entry.name)
@@ -67,16 +65,16 @@ class State:
         return version.fact if version is not None else self.base.get((key, dot))
 
     def ancestors(self, key, dot):
-        """The dots of all versions that a version was made from, itself among them (T2)."""
-        found, todo = set(), [dot]
+        """The dots of all versions that a version was made from, itself among them (T2). The way to them may lead over retractions."""
+        seen, todo = set(), [dot]
         while todo:
             one = todo.pop()
-            if one in found or self.version(key, one) is None:
-                continue
-            found.add(one)
-            version = self.versions.get((key, one))
-            todo += version.replaces if version is not None else []
-        return found
+            if one not in seen:
+                seen.add(one)
+                version = self.versions.get((key, one))
+                todo += version.replaces if version is not None else []
+        facts = {one: self.version(key, one) for one in seen}
+        return {one for one, fact in facts.items() if fact is not None and fact.value is not None}
 
     def current(self, key):
         """The facts under a key, the one that is shown first (S8)."""

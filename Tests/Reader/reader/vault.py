@@ -138,8 +138,18 @@ class Vault:
         need(checkpoint is not None and checkpoint.root is not None, 'storage.state.malformed', f'base {base}', 'no root')
         return LOGS.facts(self.blobs, checkpoint.root)
 
-    def _state(self, base, among, upto=None):
-        """The state on a base of those entries among `among` that count and are complete; `upto` bounds them by a frontier."""
+    def state_at(self, accept):
+        """The state at what a link accepts, from all entries down from there, which count whatever the rules say (C6)."""
+        state, queues = State(), {}
+        for instance, tip in accept.items():
+            log = self.judge.logs[instance]
+            names = self._covered(log, tip)
+            queues[instance] = [entry for number in range(1, tip[0] + 1) for entry in log.entries[number] if entry.name in names]
+        self._apply(state, queues, {}, set(), accept)
+        return state
+
+    def _state(self, base, among):
+        """The state on a base of those entries among `among` that count and are complete."""
         state = State(self.base_facts(base))
         accepted = self.accepted(base)
         applied = {name for name, flags in self.index_names.items() if flags & 1} | set(self.journal.entries)
@@ -148,19 +158,18 @@ class Vault:
             chosen, left = self.judge.counting(log, base, accepted.get(instance), applied)
             if self.judge.limit(log, base)[0] in ('none', 'limited'):
                 dead.add(instance)
-            if upto is not None:
-                limit = upto.get(instance, (0, None))
-                chosen = [entry for entry in chosen if entry.number <= limit[0]]
             queues[instance] = [entry for entry in chosen if entry.name in among and not entry.is_bare]
             excluded += [entry for entry in left if entry.name in among]
         self._apply(state, queues, accepted, dead)
         state.excluded, state.pending = excluded, [entry for queue in queues.values() for entry in queue]
         return state
 
-    def _apply(self, state, queues, accepted, dead):
-        """Applies queues of entries by S7, until none is ready; those that are not stay in the queues."""
+    def _apply(self, state, queues, accepted, dead, upto=None):
+        """Applies queues of entries by S7, until none is ready; those that are not stay in the queues. With `upto` nothing above it is waited for."""
 
         def is_here(instance, number):
+            if upto is not None and number > upto.get(instance, (0,))[0]:
+                return True
             return max(state.frontier.get(instance, (0,))[0], accepted.get(instance, (0,))[0]) >= number or instance in dead
 
         moved = True
@@ -258,7 +267,7 @@ class Vault:
                     facts = State(LOGS.facts(self.blobs, checkpoint.root))
                     self._check_root(number, checkpoint, facts, checkpoint.root)
                 continue
-            state = self._state(None, set(self.entries), checkpoint.accept)
+            state = self.state_at(checkpoint.accept)
             self._check_root(number, checkpoint, state, self.root(state))
             computed.append(number)
         return computed, others
