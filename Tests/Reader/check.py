@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the reader against the vectors, against worlds that are decided by Spec, against altered stores, and against the golden store.
+"""Holds the reader against vectors, worlds that Spec decides, altered stores, worlds of the model, and the golden store.
 
-check.py [vectors|worlds|hostile|golden...]      all of them without a word; prints what differs; exit 0 if nothing does,
+check.py [vectors|worlds|hostile|model|golden...]      all of them without a word; prints what differs; exit 0 if nothing does,
 77 if a library is missing
 """
 
@@ -42,6 +42,12 @@ def hostile():
     return [f'{part.__name__}: {line}' for part in all_of_them.ALL for line in part()]
 
 
+def model():
+    import model as all_of_them
+
+    return all_of_them.run()
+
+
 def golden():
     import golden as all_of_them
 
@@ -49,7 +55,7 @@ def golden():
 
 
 def main(wanted):
-    groups = {group.__name__: group for group in (vectors, worlds, hostile, golden)}
+    groups = {group.__name__: group for group in (vectors, worlds, hostile, model, golden)}
     found = []
     if zstd is None:
         print('skipped: libzstd is missing')

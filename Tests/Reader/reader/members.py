@@ -118,8 +118,14 @@ class MemberChain:
             need(not behind, 'trust.member.heads-behind', link.place, id.hex())
         state = before.copy()
         self._check_rights(link, before, stated)
-        closing = self._apply(link, before, state)
-        ends = closing[1]
+        closed, ends = self._apply(link, before, state)
+        ends = self._conclude(link, before, state, stated, closed) or ends
+        self._epoch(link, before, state, ends)
+        return state
+
+    def _conclude(self, link, before, state, stated, closed):
+        """Takes the stated heads; notes who is closed by them (K1). Whether reading ends by them (K3)."""
+        ends = False
         for id, head in stated.items():
             known = before.heads.get(id)
             state.heads[id] = head
@@ -128,10 +134,8 @@ class MemberChain:
                 if lost:
                     self.closed_devices.append((link.number, id, lost))
                 ends = ends or id in before.members and self.accounts[id].ends_reading(known, head)
-        for id in closing[0]:
-            self.closed_accounts.append((link.number, id))
-        self._epoch(link, before, state, ends)
-        return state
+        self.closed_accounts += [(link.number, id) for id in closed]
+        return ends
 
     def _check_form(self, link):
         parts = link.parts

@@ -121,10 +121,10 @@ class Vault:
         covered = set()
         number, name = accepted or (0, None)
         while number:
-            entry = next((e for e in log.entries.get(number, []) if e.name == name), None)
+            entry = self.judge.standing(log, number, name)
             if entry is None:
                 return covered
-            covered.add(name)
+            covered.add(entry.name)
             number, name = number - 1, entry.before
         return covered
 
@@ -276,7 +276,7 @@ class Vault:
         """C4 and C9: the tips are here, and no limit is raised."""
         for instance, (tip, name) in checkpoint.accept.items():
             log = self.judge.logs.get(instance)
-            if log is None or not any(e.name == name or e.is_bare for e in log.entries.get(tip, [])):
+            if self.judge.standing(log, tip, name) is None:
                 if number >= (self.base or 0):  # G2 keeps the tips of the base and of all above
                     self.notes.append(Failure('storage.checkpoint.unproven', f'member link {number}', f'{tip} of log {instance.hex()}'))
                 continue
@@ -298,7 +298,7 @@ class Vault:
         for instance, (number, name) in accept.items():
             log = self.judge.logs.get(instance)
             while number:
-                entry = next((e for e in log.entries.get(number, []) if e.name == name), None) if log else None
+                entry = self.judge.standing(log, number, name)
                 if entry is None or entry.is_bare:
                     return False
                 number, name = number - 1, entry.before

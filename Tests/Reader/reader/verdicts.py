@@ -83,7 +83,7 @@ class Judge:
         need(entry.verifies(device.key, self.chain.vault), MALFORMED, entry.place, 'signature')
 
     def _check(self, entry):
-        place, author = f'entry {entry.name.hex()}', entry.author
+        place, author = entry.place, entry.author
         # S6 and step 3: the stated link.
         need(author.member_head[0] >= author.first, FOREIGN, place, 'a link below its first')
         p = self.chain.link_of(author.member_head)
@@ -105,7 +105,7 @@ class Judge:
         """S4, against the entry before, of which the bare form serves where it was deleted for good."""
         if entry.before is None or entry.number <= start:
             return
-        before = log.valid.get(entry.before) or self._bare_of(log, entry)
+        before = log.valid.get(entry.before) or next((e for e in log.entries.get(entry.number - 1, []) if e.is_bare), None)
         if before is None:
             need(entry.number - 1 <= start, 'storage.log.broken', entry.place, 'the entry before is not here')
             return
@@ -116,8 +116,17 @@ class Judge:
         need(not sinks, MALFORMED, entry.place, 'an older link, head or epoch than the entry before')
         need(entry.height > before.height, MALFORMED, entry.place, 'a height that does not grow')
 
-    def _bare_of(self, log, entry):
-        return next((e for e in log.entries.get(entry.number - 1, []) if e.is_bare and e.name in log.valid), None)
+    def standing(self, log, number, name):
+        """The entry with this number and name; else the bare form that a link lists for just this tip (C4). None if neither is here."""
+        here = log.entries.get(number, []) if log is not None else []
+        for entry in here:
+            if entry.name == name:
+                return entry
+        for link, checkpoint in self.checkpoints.of_link.items():
+            stands = checkpoint.bare_tips.get(log.instance) if log is not None else None
+            if stands is not None and tuple(self.checkpoints.accept[link].get(log.instance, ())) == (number, name):
+                return next((entry for entry in here if entry.is_bare and entry.name == stands), None)
+        return None
 
     # -- the table -------------------------------------------------------------------------------------------------------------------
 
@@ -190,8 +199,8 @@ class Judge:
         if limit is not None:
             line, wanted = [], limit[1]
             for number in range(limit[0], start, -1):
-                entry = next((e for e in log.entries.get(number, []) if e.name == wanted and e.name in log.valid), None)
-                if entry is None:
+                entry = self.standing(log, number, wanted)
+                if entry is None or entry.name not in log.valid:
                     return []
                 line.append(entry)
                 wanted = entry.before
