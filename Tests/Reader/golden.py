@@ -5,6 +5,7 @@ import pathlib
 import tarfile
 import tempfile
 
+from reader import attachments, cbor
 from reader.blobs import COMMIT, INNER, Blobs
 from reader.failure import Failure
 from reader.files import Files
@@ -59,4 +60,7 @@ def _of_commits(path, keys):
         except Failure:
             continue
         roots += COMMITS.build(facts, hash_key(keys.split, keys.id)) == name
+        for fact in facts:
+            if fact.key[:1] == b'A' and fact.key[17:] == b'content\0':
+                attachments.check(files.directory, keys.id, keys.keys, cbor.decode(fact.value), 'attachment')
     return wrong if roots else [*wrong, f'{keys.name}: no tree that its facts make']

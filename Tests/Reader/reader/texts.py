@@ -9,18 +9,29 @@ def lines(text):
     return [part + b'\n' for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def _distances(old, new):
-    """D(i, j) for all places, row by row from the end."""
-    n, m = len(old), len(new)
-    rows = [None] * (n + 1)
-    rows[n] = list(range(m, -1, -1))
-    for i in range(n - 1, -1, -1):
-        below, row, line = rows[i + 1], [0] * (m + 1), old[i]
-        row[m] = n - i
-        for j in range(m - 1, -1, -1):
-            row[j] = below[j + 1] if line == new[j] else 1 + min(below[j], row[j + 1])
-        rows[i] = row
-    return rows
+class Distances:
+    """D(i, j), where it is at most `DIFFERENCE_MAX`; far from the diagonal it is more, and is not computed."""
+
+    def __init__(self, old, new):
+        n, m = self.size = len(old), len(new)
+        self.far = n + m + 1
+        self.rows = [None] * (n + 1)  # the first column of a row, and its values
+        for i in range(n, -1, -1):
+            start, end = max(0, i - DIFFERENCE_MAX), min(m, i + DIFFERENCE_MAX)
+            row = [self.far] * max(0, end - start + 1)
+            for j in range(end, start - 1, -1):
+                if i == n or j == m:
+                    row[j - start] = n - i + m - j
+                elif old[i] == new[j]:
+                    row[j - start] = self.at(i + 1, j + 1)
+                else:
+                    right = row[j + 1 - start] if j < end else self.far
+                    row[j - start] = 1 + min(self.at(i + 1, j), right)
+            self.rows[i] = start, row
+
+    def at(self, i, j):
+        start, row = self.rows[i]
+        return row[j - start] if start <= j < start + len(row) else self.far
 
 
 def difference(old, new):
@@ -35,16 +46,18 @@ def difference(old, new):
     if start == n == m:
         return []
     # Lines that are equal at the beginning are kept in any case. Equal ones at the end may be matched otherwise, so they stay in the walk.
-    rows = _distances(old[start:], new[start:])
-    if rows[0][0] > DIFFERENCE_MAX:
+    if abs(n - m) > DIFFERENCE_MAX:
         return [(start, n - tail, start, m - tail)]
-    return [tuple(place + start for place in run) for run in _walk(rows, old[start:], new[start:])]
+    distances = Distances(old[start:], new[start:])
+    if distances.at(0, 0) > DIFFERENCE_MAX:
+        return [(start, n - tail, start, m - tail)]
+    return [tuple(place + start for place in run) for run in _walk(distances, old[start:], new[start:])]
 
 
-def _walk(rows, old, new):
+def _walk(distances, old, new):
     i = j = 0
     runs, run = [], None
-    while rows[i][j]:
+    while distances.at(i, j):
         if i < len(old) and j < len(new) and old[i] == new[j]:
             if run is not None:
                 runs.append((run[0], i, run[1], j))
@@ -52,7 +65,7 @@ def _walk(rows, old, new):
             i, j = i + 1, j + 1
             continue
         run = run or (i, j)
-        if j < len(new) and rows[i][j + 1] == rows[i][j] - 1:
+        if j < len(new) and distances.at(i, j + 1) == distances.at(i, j) - 1:
             j += 1
         else:
             i += 1

@@ -2,7 +2,7 @@
 
 import os
 
-from . import cbor, chains
+from . import attachments, cbor, chains
 from .blobs import ENTRY, FRONTIER, Blobs
 from .checkpoints import Checkpoints
 from .entries import Frontier
@@ -22,7 +22,7 @@ class Vault:
     def __init__(self, store, keyring, keys):
         self.keys, self.id, self.name = keys, keys.id, keys.name
         self.failures, self.notes, self.frontiers = [], [], []
-        directory = os.path.join(store, 'vaults', keys.directory)
+        directory = self.directory = os.path.join(store, 'vaults', keys.directory)
         self.files = Files(directory, kdf(keys.local, b'journal', keys.id))
         self.notes += self.files.notes
         self.blobs = Blobs(self.files.records, keys.keys, keys.id)
@@ -247,10 +247,13 @@ class Vault:
             self.failures.append(Failure('storage.state.malformed', f'vault {self.name}', f'{what}: {show(found)}, {show(stated)} stated'))
 
     def check_values(self):
-        """Reads every current value; names those that cannot be read."""
+        """Reads every current value, and the files that attachments name; names those that cannot be read."""
         for fact in self.state.ordered():
             try:
-                self.values.shown(fact.value, f'fact {fact.key.hex()}')
+                place = f'fact {fact.key.hex()}'
+                value = self.values.shown(fact.value, place)
+                if fact.key[:1] == b'A' and fact.key[17:] == b'content\0':
+                    attachments.check(self.directory, self.id, self.keys.keys, cbor.decode(value), place)
             except Failure as failure:
                 self.failures.append(failure)
 
