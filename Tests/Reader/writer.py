@@ -302,6 +302,15 @@ def save(store, world, passphrase, kept=b'', behind=None, packed=()):
     manifest = b'CofList\1' + u32(1) + u64(1) + u64(3) + u64(2) + u32(1 if listed else 0) + listed
     write(f'{folder}/manifest', manifest + suite.code(key, b'coffret/manifest', manifest))
     write(f'{store}/store.keyring', keyring(world, passphrase))
+    write(f'{folder}/chains', chains(world))
+
+
+def chains(world):
+    """The sealed file of a vault's chains."""
+    accounts = [[account.chain.links, [], START, []] for account in world.accounts]
+    content = cbor.encode([1, world.vault, world.members.links, accounts])
+    key = kdf(secret('marker'), b'heads/local', secret('store', 16))
+    return suite.envelope_seal(key, b'heads/record', world.vault + b'\3', content, secret('chains', 24))
 
 
 def keyring(world, passphrase, version=2):
@@ -315,7 +324,7 @@ def keyring(world, passphrase, version=2):
     sealed = suite.box_seal(
         secret('ephemeral'), suite.box_public(private), b'slot-seal/storage-key', own + u64(generation), storage, secret('nonce 2', 24), filled=False
     )
-    vault = [world.vault, world.name, 1, world.members.links, dict(world.keys), world.split, world.local]
+    vault = [world.vault, world.name, 1, world.members.links[:1], dict(world.keys), world.split, world.local]
     body = [
         [device.id, device.seed, device.box, device.noise], secret('instance', 16), secret('marker'), secret('details'),
         world.account.chain.links, [account.chain.links for account in world.accounts[1:]], [[slot, 1, 'passphrase', START]], [vault],

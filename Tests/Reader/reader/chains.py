@@ -1,7 +1,17 @@
-"""The verified chains of a vault: the sealed file `chains` beside it, or what the keyring has."""
+"""The verified chains of a vault: the sealed file `chains` in its folder (Spec/journal.md section 5b), or what the keyring has."""
 
+import os
+
+from . import cbor
 from .accounts import Account
+from .devices import DeviceChain
+from .failure import ascends, is_bytes, is_int, is_list, need
+from .links import LINK_COUNT_MAX
 from .members import MemberChain
+from .suite import envelope_open, kdf
+
+MALFORMED = 'sync.chains.refused'
+BYTES_MAX = 64 << 20
 
 
 def read(directory, keyring, keys, taken):
@@ -10,4 +20,50 @@ def read(directory, keyring, keys, taken):
     accounts = {own.id: own}
     for former in keyring.former:
         accounts.setdefault(former.id, Account(former))
-    return accounts, MemberChain(keys.chain, keys.id, accounts, taken)
+    links = keys.chain
+    path = os.path.join(directory, 'chains')
+    if os.path.exists(path):
+        links, kept = _open(path, keyring, keys)
+        for account in kept:
+            accounts[account.id] = _newer(accounts.get(account.id), account)
+    return accounts, MemberChain(links, keys.id, accounts, taken)
+
+
+def _newer(known, kept):
+    """The keyring's own chain may have grown since the file was written; a recovery in it then makes a branch of what was there."""
+    if known is None:
+        return kept
+    ours, theirs = known.chain, kept.chain
+    if len(ours.links) <= len(theirs.links) and ours.head in theirs.by_hash:
+        return kept
+    branches = kept.branches if theirs.head in ours.by_hash else [*kept.branches, theirs]
+    return Account(ours, branches)
+
+
+def _open(path, keyring, keys):
+    """The member links and the accounts of the file."""
+    place = 'chains'
+    need(os.path.getsize(path) <= BYTES_MAX, MALFORMED, place, 'size')
+    with open(path, 'rb') as file:
+        sealed = file.read()
+    key = kdf(keyring.marker, b'heads/local', keyring.store)
+    content = envelope_open(key, b'heads/record', keys.id + b'\3', sealed, failure=MALFORMED, place=place)
+    value = cbor.decode(content, MALFORMED, place)
+    need(is_list(value, 4) and value[0] == 1 and value[1] == keys.id, MALFORMED, place)
+    need(is_list(value[2]) and 0 < len(value[2]) <= LINK_COUNT_MAX and is_list(value[3]), MALFORMED, place)
+    accounts = [_account(row, f'chains account {number}') for number, row in enumerate(value[3])]
+    return value[2], accounts
+
+
+def _account(row, place):
+    need(is_list(row, 4) and all(map(is_list, (row[0], row[1], row[3]))) and is_int(row[2], -(1 << 63), (1 << 63) - 1), MALFORMED, place)
+    announced = row[3]
+    good = all(is_list(one, 2) and is_int(one[0]) and is_int(one[1], -(1 << 63), (1 << 63) - 1) for one in announced)
+    need(good and ascends(one[0] for one in announced), MALFORMED, place, 'announcements')
+    chain = DeviceChain(row[0], place)
+    lines, newer = [], row[0]
+    for number, branch in reversed(list(enumerate(row[1]))):
+        need(is_list(branch, 2) and is_int(branch[0], 1, len(newer)) and is_list(branch[1]) and branch[1], MALFORMED, place, f'branch {number}')
+        newer = newer[: branch[0]] + branch[1]
+        lines.insert(0, DeviceChain(newer, f'{place} branch {number}', chain.id))
+    return Account(chain, lines)

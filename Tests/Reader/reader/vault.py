@@ -86,6 +86,9 @@ class Vault:
         return self.kept.base if self.kept is not None else None
 
     def accepted(self, base):
+        """What the base accepts in full."""
+        known = base is None or base in self.checkpoints.of_link
+        need(known, 'storage.state.malformed', f'base {base}', 'a member link that is not here, or has no checkpoint')
         return self.checkpoints.accept[base] if base is not None else {}
 
     def _judge(self):
