@@ -6,7 +6,8 @@ from reader import cbor
 from reader.blobs import ENTRY, VALUE, name_of
 from reader.entries import Entry
 from reader.store import Store
-from reader.tree import LOGS, varint
+from reader.suite import u64
+from reader.tree import LOGS, Fact, varint
 from reader.values import deflate
 from writer import Account, Device, World, index_facts, save, secret
 
@@ -107,7 +108,13 @@ def kept(world, vault, own, base, belief=1, among=None, dropped=None):
         2, len(world.members.links) - 1, base, belief, None, logs, [], sorted(k for k, f in vault.state.facts.items() if len(f) > 1),
         vault.state.digest(world.split, world.vault), vault.state.count, dropped, [], [], [], [], [],
     ]  # fmt: skip
-    items = []
+    items = sorted(
+        {
+            Fact(change.key[:17] + b'v\0' + u64(e.height) + u64(e.number), e.author.instance, e.number, e.height, b'')
+            for e in entries
+            for change in e.changes
+        }
+    )
     roots = [world.tree(facts), world.tree(index_facts(world, rows)), world.tree(items)]
     return cbor.encode([cbor.encode(machine), *roots, [own.id, own.nonce, own.first, {}], []])
 

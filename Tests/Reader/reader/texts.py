@@ -10,28 +10,45 @@ def lines(text):
 
 
 class Distances:
-    """D(i, j), where it is at most `DIFFERENCE_MAX`; far from the diagonal it is more, and is not computed."""
+    """D(i, j), from the ends of both texts: for each count and diagonal the least i from which that many lines lead to the end.
+
+    A place (i, j) lies on the diagonal i - j. D(i, j) is at most a count of the same parity if the least i there is not above i.
+    """
 
     def __init__(self, old, new):
-        n, m = self.size = len(old), len(new)
-        self.far = n + m + 1
-        self.rows = [None] * (n + 1)  # the first column of a row, and its values
-        for i in range(n, -1, -1):
-            start, end = max(0, i - DIFFERENCE_MAX), min(m, i + DIFFERENCE_MAX)
-            row = [self.far] * max(0, end - start + 1)
-            for j in range(end, start - 1, -1):
-                if i == n or j == m:
-                    row[j - start] = n - i + m - j
-                elif old[i] == new[j]:
-                    row[j - start] = self.at(i + 1, j + 1)
-                else:
-                    right = row[j + 1 - start] if j < end else self.far
-                    row[j - start] = 1 + min(self.at(i + 1, j), right)
-            self.rows[i] = start, row
+        self.least, self.total = [], None
+        for count in range(DIFFERENCE_MAX + 1):
+            self.least.append(self._next(old, new, count))
+            if self.least[count].get(0) == 0:
+                self.total = count
+                return
 
-    def at(self, i, j):
-        start, row = self.rows[i]
-        return row[j - start] if start <= j < start + len(row) else self.far
+    def _next(self, old, new, count):
+        n, m = len(old), len(new)
+        if count == 0:
+            return {n - m: _back(old, new, n, m)}
+        before, row = self.least[count - 1], {}
+        for diagonal in range(n - m - count, n - m + count + 1, 2):
+            removed, added = before.get(diagonal + 1), before.get(diagonal - 1)
+            # Before an old line that is removed, and before a new one that is added.
+            starts = [i for i in (removed - 1 if removed else None, added) if i is not None]
+            starts = [i for i in starts if 0 <= i <= n and 0 <= i - diagonal <= m]
+            if starts:
+                i = min(starts)
+                row[diagonal] = _back(old, new, i, i - diagonal)
+        return row
+
+    def reaches(self, count, i, j):
+        """Whether D(i, j) is at most this count, of its parity."""
+        least = self.least[count].get(i - j) if count >= 0 else None
+        return least is not None and least <= i
+
+
+def _back(old, new, i, j):
+    """The beginning of the equal lines that end at a place."""
+    while i and j and old[i - 1] == new[j - 1]:
+        i, j = i - 1, j - 1
+    return i
 
 
 def difference(old, new):
@@ -46,18 +63,16 @@ def difference(old, new):
     if start == n == m:
         return []
     # Lines that are equal at the beginning are kept in any case. Equal ones at the end may be matched otherwise, so they stay in the walk.
-    if abs(n - m) > DIFFERENCE_MAX:
-        return [(start, n - tail, start, m - tail)]
     distances = Distances(old[start:], new[start:])
-    if distances.at(0, 0) > DIFFERENCE_MAX:
+    if distances.total is None:
         return [(start, n - tail, start, m - tail)]
     return [tuple(place + start for place in run) for run in _walk(distances, old[start:], new[start:])]
 
 
 def _walk(distances, old, new):
     i = j = 0
-    runs, run = [], None
-    while distances.at(i, j):
+    runs, run, left = [], None, distances.total
+    while left:
         if i < len(old) and j < len(new) and old[i] == new[j]:
             if run is not None:
                 runs.append((run[0], i, run[1], j))
@@ -65,7 +80,8 @@ def _walk(distances, old, new):
             i, j = i + 1, j + 1
             continue
         run = run or (i, j)
-        if j < len(new) and distances.at(i, j + 1) == distances.at(i, j) - 1:
+        left -= 1
+        if j < len(new) and distances.reaches(left, i, j + 1):
             j += 1
         else:
             i += 1

@@ -130,25 +130,26 @@ class Format:
         return level, children
 
     def facts(self, blobs, root):
-        """All facts of the tree with this root, ascending; each child is held against its parent."""
+        """All facts of the tree with this root, ascending; each child is held against its parent before the next is read."""
         level, children = self.inner(blobs.get(root, INNER), root.hex())
         found = []
         for child in children:
-            found += self._below(blobs, child, level - 1)
-        order = [fact[:3] for fact in found]
-        need(all(a < b for a, b in zip(order, order[1:])), MALFORMED, root.hex(), 'leaves out of order')
+            self._below(blobs, child, level - 1, found)
         return found
 
-    def _below(self, blobs, child, level):
-        place = child.name.hex()
+    def _below(self, blobs, child, level, found):
+        place, before = child.name.hex(), len(found)
         if level == 0:
-            found = self.leaf(blobs.get(child.name, LEAF), place)
+            facts = self.leaf(blobs.get(child.name, LEAF), place)
+            need(not found or found[-1][:3] < facts[0][:3], MALFORMED, place, 'leaves out of order')
+            found += facts
         else:
             stated, children = self.inner(blobs.get(child.name, INNER), place)
             need(stated == level and children, MALFORMED, place, 'level')
-            found = [fact for one in children for fact in self._below(blobs, one, level - 1)]
-        need(found[-1].key == child.key and len(found) == child.count, MALFORMED, place, 'another key or count than its parent states')
-        return found
+            for one in children:
+                self._below(blobs, one, level - 1, found)
+        good = found[-1].key == child.key and len(found) - before == child.count
+        need(good, MALFORMED, place, 'another key or count than its parent states')
 
     def names(self, blobs, root):
         """The names of all nodes of a tree."""

@@ -10,7 +10,7 @@ from .failure import Failure, need
 from .files import Files
 from .state import State, changes_of
 from .stored import BARE, Journal, Kept, indexed
-from .suite import kdf
+from .suite import hashed, kdf, u32
 from .tree import LOGS, hash_key
 from .values import Values
 from .verdicts import Judge
@@ -21,6 +21,7 @@ class Vault:
 
     def __init__(self, store, keyring, keys):
         self.keys, self.id, self.name = keys, keys.id, keys.name
+        self.account, self.device = keyring.account.id, keyring.device[0]
         self.failures, self.notes, self.frontiers = [], [], []
         directory = self.directory = os.path.join(store, 'vaults', keys.directory)
         self.files = Files(directory, kdf(keys.local, b'journal', keys.id))
@@ -241,8 +242,30 @@ class Vault:
             found = kept.frontier.get(instance) or self.accepted(self.base).get(instance)
             stated = tuple(row.applied) if row.applied is not None else None
             self._same(tuple(found) if found else None, stated, f'the applied entry of log {instance.hex()}')
+        self._check_own()
+        self._check_items(kept)
         several = sorted(key for key, facts in kept.facts.items() if len(facts) > 1)
         self._same(several, self.kept.several, 'the keys with several facts')
+
+    def _check_own(self):
+        """The own log is one of this device, as its nonce and first link say."""
+        if self.kept.own is not None and self.device is not None:
+            instance, nonce, first, _ = self.kept.own
+            parts = self.id + self.account + self.device + u32(first) + nonce
+            self._same(hashed(b'coffret/instance/1' + parts, 16), instance, 'the own log')
+
+    def _check_items(self, kept):
+        """The index of items (L4) is what the entries that are here make; it is derived."""
+        stated = {(f.key[:17], f.instance, f.number, f.height) for f in LOGS.facts(self.blobs, self.kept.items)}
+        found = set()
+        for name in self.index_names:
+            entry = self.entries.get(name)
+            if entry is not None and not entry.is_bare:
+                for change in changes_of(entry, self.blobs, self.values):
+                    found.add((change.key[:17], entry.author.instance, entry.number, entry.height))
+        if stated != found:
+            odd = f'{len(stated - found)} rows too many, {len(found - stated)} missing'
+            self.notes.append(Failure('storage.index.damaged', 'index of items', odd))
 
     def _same(self, found, stated, what):
         if found != stated:
