@@ -6,14 +6,16 @@ import random
 import shutil
 import tempfile
 
+from reader.blobs import name_of
 from reader.command import main
 from reader.failure import Failure
 from reader.keyring import Keyring
+from reader.suite import envelope_open, envelope_seal, kdf
 from reader.vault import Vault
 from scenarios import PASSPHRASE, Ada, dropped
-from writer import save
+from writer import save, secret
 
-SEED = 15
+SEED, ROUNDS = 15, 100
 
 
 class Stored:
@@ -140,6 +142,56 @@ def cut():
     return _stores(work)
 
 
+def resealed():
+    """Altered content under good seals, as somebody with the keys can write it: an error with a name, never a traceback."""
+    wrong, rng = [], random.Random(SEED)
+    for number in range(ROUNDS):
+        ada = Ada()
+        ada.whole()
+        more = dropped(ada) if number % 2 else {}
+        behind = more.get('behind', ada.world.entries)
+        at = rng.randrange(len(ada.world.blobs))
+        target = rng.choice(['blob', 'kept', 'chains'])
+        if target == 'kept' and more:
+            more['kept'] = _altered(more['kept'], rng)
+        elif target == 'blob':
+            name, kind, content, epoch = ada.world.blobs[at]
+            content = _altered(content, rng)
+            new = name_of(kind, content)
+            ada.world.blobs[at] = (new, kind, content, epoch)
+            # It opens under its new name, and all that is listed by name follows.
+            more['behind'] = [new if entry == name else entry for entry in behind]
+            more['packed'] = [new if one == name else one for one in more.get('packed', ())]
+        with tempfile.TemporaryDirectory() as folder:
+            save(folder, ada.world, PASSPHRASE, **more)
+            if target == 'chains':
+                _reseal_chains(folder, ada.world, rng)
+            try:
+                code, report = run(folder, rng.choice(['verify', 'state', 'conflicts']))
+            except Exception as error:  # whatever it is, it is a traceback
+                wrong.append(f'round {number}, {target}: {type(error).__name__} {error}')
+                continue
+            if code != (1 if report['failures'] else 0):
+                wrong.append(f'round {number}, {target}: exit {code}')
+    return wrong
+
+
+def _altered(content, rng):
+    at = rng.randrange(len(content))
+    return content[:at] + bytes([rng.choice([content[at] ^ 1 << rng.randrange(8), 0, 0x1B, 0x40, 0x80, 0xF6])]) + content[at + 1 :]
+
+
+def _reseal_chains(folder, world, rng):
+    """The sealed file of chains, with a byte of its content altered."""
+    path = f'{folder}/vaults/{world.vault[:16].hex()}/chains'
+    key = kdf(secret('marker'), b'heads/local', secret('store', 16))
+    ad = world.vault + b'\3'
+    with open(path, 'rb') as file:
+        content = envelope_open(key, b'heads/record', ad, file.read())
+    with open(path, 'wb') as file:
+        file.write(envelope_seal(key, b'heads/record', ad, _altered(content, rng), secret('chains', 24)))
+
+
 def whole_command():
     """The command itself on random bytes: it names an error and ends with 1."""
     wrong, rng = [], random.Random(SEED)
@@ -175,4 +227,4 @@ def run(folder, command, *more):
     return code, json.loads(out.getvalue())
 
 
-ALL = [unaltered, flipped, keyrings, cut, whole_command]
+ALL = [unaltered, flipped, keyrings, cut, resealed, whole_command]

@@ -225,6 +225,29 @@ def revoked():
     return wrong
 
 
+def recovered():
+    """S3 and K1 over a branch that a recovery replaced: a device of that branch alone is closed by the link that states the recovery."""
+    wrong = Wrong()
+    laptop, paper, phone = Device('laptop'), Device('paper'), Device('phone')
+    account = Account(laptop)
+    account.add(laptop, paper, kind=2)
+    account.add(laptop, phone)
+    world = World(laptop, account)
+    a, b = world.instance(laptop), world.instance(phone)
+    a.write([field('title', 'old', entity=NOTE)])
+    b.write([field('title', 'counts', entity=LOGIN)])
+    account.recover(paper, 2, [laptop, paper])
+    state = read(world).state
+    wrong.same('applied before', sorted(state.frontier), sorted([a.id, b.id]))
+    world.link(laptop, account, {0: 7}, world.checkpoint({a.id: [1, a.last], b.id: [1, b.last]}, state, root=False), True)
+    b.write([field('title', 'late', (b.id, 1), entity=LOGIN)])
+    vault = read(world)
+    wrong.same('closed', note(vault, LOGIN, 'title'), ('counts', []))
+    wrong.same('late', [entry.number for entry in vault.state.excluded], [2])
+    wrong.same('failures', codes(vault.failures), [])
+    return wrong
+
+
 def members():
     """Section 8: what a link may do, and who."""
     wrong = Wrong()
@@ -274,5 +297,5 @@ def members():
     return wrong
 
 
-ALL = [example, conflicts, waiting, values, bulk, refused, forked, revoked, members]
+ALL = [example, conflicts, waiting, values, bulk, refused, forked, revoked, recovered, members]
 __all__ = ['ALL', 'World']

@@ -53,7 +53,13 @@ class Account:
     def __init__(self, first):
         self.chain = Chain(1)
         self.chain.add(first, {0: 1, 1: first.id, 2: 1, 3: first.key, 4: suite.box_public(first.box), 5: suite.box_public(first.noise), 6: b''})
-        self.id = self.chain.id
+        self.id, self.replaced = self.chain.id, []
+
+    def recover(self, paper, at, kept):
+        """A recovery in the place of link `at`; what stood there becomes a replaced branch."""
+        self.replaced.append([at, self.chain.links[at:]])
+        del self.chain.links[at:], self.chain.hashes[at:]
+        self.chain.add(paper, {0: 3, 1: sorted(device.id for device in kept)})
 
     @property
     def head(self):
@@ -307,7 +313,7 @@ def save(store, world, passphrase, kept=b'', behind=None, packed=()):
 
 def chains(world):
     """The sealed file of a vault's chains."""
-    accounts = [[account.chain.links, [], START, []] for account in world.accounts]
+    accounts = [[account.chain.links, account.replaced, START, []] for account in world.accounts]
     content = cbor.encode([1, world.vault, world.members.links, accounts])
     key = kdf(secret('marker'), b'heads/local', secret('store', 16))
     return suite.envelope_seal(key, b'heads/record', world.vault + b'\3', content, secret('chains', 24))
