@@ -48,6 +48,8 @@ def example():
     full, root = vault.state.digest(ada.world.split, vault.id), vault.root(vault.state)
     vault = read(ada.world, **dropped(ada))
     wrong.same('text behind a base', note(vault), (MERGED, []))
+    first = items.history(vault, NOTE)[0]
+    wrong.same('history behind a base', (first['base'], first['changes']['text']), (2, 'a\nx\nb\n'))
     wrong.same('failures behind a base', codes(vault.failures + vault.notes), [])
     wrong.same('digest behind a base', vault.state.digest(ada.world.split, vault.id), full)
     wrong.same('root behind a base', vault.root(vault.state), root)

@@ -76,6 +76,8 @@ def _history(store, vaults, options):
     for vault in vaults:
         found = items.find(vault, options.item or '')
         rows.append(_vault(vault, histories=[{'id': entity[1:].hex(), 'versions': items.history(vault, entity)} for entity in found]))
+    if not any(row['histories'] for row in rows):
+        store.failures.append(Failure('reader.item.not-found', options.item or ''))
     return _report(store, vaults, rows)
 
 
@@ -85,7 +87,7 @@ def _verify(store, vaults, options):
         vault.check_values()
         computed, others = vault.check_roots()
         rows.append(_vault(
-            vault, base=vault.base, links=len(vault.chain), entries=len(vault.entries), logs=len(vault.judge.logs),
+            vault, base=vault.base, dropped=vault.kept and vault.kept.dropped, links=len(vault.chain), entries=len(vault.entries), logs=len(vault.judge.logs),
             facts=vault.state.count, blobs=len(vault.blobs.by_name), digest=vault.state.digest(vault.keys.split, vault.id).hex(),
             root=vault.root(vault.state).hex(), computed=computed, not_computed=others,
             excluded=[entry.name.hex() for entry in vault.state.excluded], notes=[_failure(note) for note in vault.notes],
@@ -103,6 +105,10 @@ def _plain(report):
         for found in vault.get('histories', []):
             lines.append(f"  {found['id']}")
             for version in found['versions']:
+                if 'base' in version:
+                    lines.append(f"    in the tree of link {version['base']}; history below link {version['dropped']} was dropped")
+                    lines += [f'      {key}: {_short(value)}' for key, value in version['changes'].items()]
+                    continue
                 mark = ' excluded' if version.get('excluded') else ''
                 lines.append(f"    {version['instance'][:8]} {version['number']} at {version['time']} by {version['device'][:8]}{mark}")
                 lines += [f'      {key}: {_short(value)}' for key, value in version['changes'].items()]

@@ -2,7 +2,7 @@
 
 from . import shown
 from .failure import Failure
-from .state import changes_of
+from .state import State, changes_of
 from .tree import check_key
 
 KINDS = {b'N': 'note', b'L': 'login', b'C': 'card', b'I': 'identity', b'S': 'ssh-key', b'T': 'api-token', b'X': 'custom'}
@@ -95,7 +95,22 @@ def history(vault, entity):
         if not changes:
             continue
         rows.append((entry.height, entry.author.instance, entry.number, name, entry, changes))
-    return [_version(vault, entry, changes, name in counted) for _, _, _, name, entry, changes in sorted(rows, key=lambda row: row[:4])]
+    versions = [_version(vault, entry, changes, name in counted) for _, _, _, name, entry, changes in sorted(rows, key=lambda row: row[:4])]
+    return _at_base(vault, entity) + versions
+
+
+def _at_base(vault, entity):
+    """What stands of an entity in the base's tree, where the history below it was dropped: its oldest version here."""
+    if vault.kept is None or vault.kept.dropped is None:
+        return []
+    keys = {}
+    for key, dot in vault.state.base:
+        if key[:17] == entity:
+            keys.setdefault(key, []).append(vault.state.base[(key, dot)])
+    if not keys:
+        return []
+    state = State(fact for facts in keys.values() for fact in facts)
+    return [{'base': vault.base, 'dropped': vault.kept.dropped, 'changes': described(vault, entity, sorted(keys), state)['attributes']}]
 
 
 def _version(vault, entry, changes, counts):
