@@ -46,7 +46,7 @@ def _open(path, keyring, keys):
     need(os.path.getsize(path) <= BYTES_MAX, MALFORMED, place, 'size')
     with open(path, 'rb') as file:
         sealed = file.read()
-    key = kdf(keyring.marker, b'heads/local', keyring.store)
+    key = kdf(keys.local, b'heads/local', keys.id)
     content = envelope_open(key, b'heads/record', keys.id + b'\3', sealed, failure=MALFORMED, place=place)
     value = cbor.decode(content, MALFORMED, place)
     need(is_list(value, 4) and value[0] == 1 and value[1] == keys.id, MALFORMED, place)

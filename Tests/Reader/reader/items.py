@@ -1,8 +1,9 @@
 """Items of a vault as people see them (Spec/items.md), their histories and their conflicts."""
 
-from . import shown
+from . import attachments, cbor, shown
 from .failure import Failure
 from .state import State, changes_of
+from .suite import hashed, lp, u64
 from .tree import check_key
 
 KINDS = {b'N': 'note', b'L': 'login', b'C': 'card', b'I': 'identity', b'S': 'ssh-key', b'T': 'api-token', b'X': 'custom'}
@@ -130,3 +131,25 @@ def _version(vault, entry, changes, counts):
     if not counts:
         found['excluded'] = True
     return found
+
+
+def state_hash(vault):
+    """The hash by which an export compares vaults (Spec/export.md section 5): one value of each key, independent of who wrote it when."""
+    out = b'coffret/state/1'
+    for key in sorted(vault.state.facts):
+        entity, attribute, element = check_key(key, 'storage.tree.malformed-node', key.hex())
+        # Of texts their merge; of all others the value of the greatest height, of times too.
+        as_text = shown.is_text(entity, attribute)
+        value = shown.of_key(vault.state, vault.values, key, entity, attribute).value if as_text else None
+        value = value if as_text else vault.values.shown(vault.state.current(key)[0].value)
+        if value is None:
+            continue
+        if as_text:
+            value = cbor.encode(value.decode('utf-8', 'replace'))
+        elif entity[:1] == b'A' and attribute == 'content':
+            reference = attachments.Reference(cbor.decode(value), 'attachment')
+            value = b'coffret/attachment/1' + u64(reference.size) + reference.plain
+        elif entity[:1] == b'P' and attribute == 'hint':
+            value = b'coffret/hint/1'
+        out += lp(entity) + lp(attribute.encode()) + lp(element) + lp(value)
+    return hashed(out)

@@ -33,14 +33,17 @@ class Slot:
 class VaultKeys:
     """What the keyring has of one vault."""
 
-    def __init__(self, value, versions, number):
+    def __init__(self, value, version, number):
         place = f'keyring vault {number}'
-        need(is_list(value, *versions), MALFORMED, place)
-        self.id, self.name, self.kind, self.chain, self.keys, self.split, self.local = value[:7]
-        self.offered = value[7] if len(value) > 7 else []
+        need(is_list(value, 7 if version == 2 else 8), MALFORMED, place)
+        self.id, self.name, self.kind, self.chain, self.keys = value[:5]
+        self.offered = value[5] if version > 2 else []
+        self.split, self.local = value[-2:]
         need(is_bytes(self.id, 32) and isinstance(self.name, str) and self.kind in (1, 2, 3), MALFORMED, place)
         need(is_list(self.chain) and isinstance(self.keys, dict) and self.keys, MALFORMED, place)
         keys_good = all(is_int(epoch, 1) and is_bytes(key, 32) for epoch, key in self.keys.items())
+        good = is_list(self.offered) and all(is_list(o, 3) and is_int(o[0], 1) and is_bytes(o[1], 32) for o in self.offered)
+        need(good, MALFORMED, place, 'offered keys')
         need(keys_good and is_bytes(self.split, 32) and is_bytes(self.local, 32), MALFORMED, place)
 
     @property
@@ -110,8 +113,7 @@ class Keyring:
         self.account = DeviceChain(chain, 'device chain')
         self.former = [DeviceChain(links, f'former device chain {number}') for number, links in enumerate(former)]
         self._check_device()
-        sizes = (7,) if self.version == 2 else (7, 8)
-        self.vaults = [VaultKeys(value, sizes, number) for number, value in enumerate(vaults)]
+        self.vaults = [VaultKeys(value, self.version, number) for number, value in enumerate(vaults)]
         for vault in self.vaults:
             self._check_founding(vault)
 
@@ -132,4 +134,3 @@ class Keyring:
         need(1 in vault.keys, INCONSISTENT, f'vault {vault.name}', 'no key of epoch 1')
         commitment = kdf(vault.keys[1], b'vault-key/commit', link.parts[1] + u32(1))
         need(commitment == link.parts[4], INCONSISTENT, f'vault {vault.name}', 'another key of epoch 1')
-        need(len(vault.chain) >= 1, INCONSISTENT)

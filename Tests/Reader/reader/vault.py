@@ -225,7 +225,7 @@ class Vault:
         """The memory of the sync is a map of the keys that its page has."""
         if self.journal.memory:
             memory = cbor.decode(self.journal.memory, 'storage.state.malformed', 'memory of the sync')
-            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 17 for key in memory)
+            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 23 for key in memory)
             need(good, 'storage.state.malformed', 'memory of the sync')
 
     def _compare(self):
