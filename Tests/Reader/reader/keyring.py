@@ -9,7 +9,7 @@ from .failure import Failure, is_bytes, is_int, is_list, need
 from .suite import argon2id, box_open, box_public, envelope_open, hashed, kdf, signing_pair, u32, u64, verifies
 
 MALFORMED, INCONSISTENT = 'keys.keyring.malformed', 'keys.keyring.inconsistent'
-VERSIONS = (2, 3)
+VERSION, OLDER = 3, 2
 BYTES_MAX, SLOTS_MAX = 16 << 20, 64
 
 
@@ -53,9 +53,12 @@ class VaultKeys:
 
 
 class Keyring:
-    """An opened keyring; everything that can be checked without the rest of the store was checked."""
+    """An opened keyring; everything that can be checked without the rest of the store was checked.
 
-    def __init__(self, path, passphrase):
+    Version 2 is read where a caller admits it: its vaults are of an earlier format.
+    """
+
+    def __init__(self, path, passphrase, admits_older=False):
         try:
             size = os.path.getsize(path)
             need(size <= BYTES_MAX, 'keys.keyring.too-large', path)
@@ -65,7 +68,8 @@ class Keyring:
             raise Failure('keys.keyring.not-found', path) from None
         value = cbor.decode(raw, MALFORMED, path)
         need(is_list(value) and len(value) > 1 and value[0] == 'coffret keyring', MALFORMED, path)
-        need(value[1] in VERSIONS, 'keys.keyring.unsupported-version', path, str(value[1]))
+        need(admits_older or value[1] != OLDER, 'keys.keyring.outdated', path, 'a keyring of vaults of commits')
+        need(value[1] in (OLDER, VERSION), 'keys.keyring.unsupported-version', path, str(value[1]))
         need(is_list(value, 9), MALFORMED, path)
         _, self.version, self.store, self.generation, slots, self.body, self.author, self.signature, mac = value
         need(is_bytes(self.store, 16) and is_int(self.generation) and is_list(slots), MALFORMED, path)

@@ -33,9 +33,8 @@ class Vault:
         self.journal = Journal(self.files.transactions, self.blobs)
         need(self.journal.generation <= keyring.generation, 'keys.keyring.rolled-back', f'vault {self.name}')
         self.kept = Kept(self.journal.kept) if self.journal.kept else None
-        self.accounts, self.chain = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
-        if self.chain.problem is not None:
-            self.failures.append(self.chain.problem)
+        self.accounts, self.chain, behind = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
+        self.failures += [failure for failure in (behind, self.chain.problem) if failure is not None]
         self._check_keys()
         self.checkpoints = Checkpoints(self.chain, keys.keys)
         self.notes += self.checkpoints.failures
