@@ -101,7 +101,7 @@ def unaltered():
 
 def flipped():
     """One flipped bit anywhere in a vault's files."""
-    return _stores(lambda store: store.flips(150))
+    return _stores(lambda store: store.flips(100))
 
 
 def _is_unread(name, data, at):

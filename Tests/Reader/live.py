@@ -28,17 +28,18 @@ class Device:
         self.home.mkdir()
         self.store = self.home / 'store'
         self.environment = {
-            'PATH': os.environ['PATH'], 'HOME': str(self.home), 'COFFRET_STORE': str(self.store), 'XDG_STATE_HOME': str(self.home / 'state'),
+            'PATH': os.environ['PATH'], 'TZ': 'UTC', 'HOME': str(self.home), 'COFFRET_STORE': str(self.store), 'XDG_STATE_HOME': str(self.home / 'state'),
             'COFFRET_AGENT': 'off', 'COFFRET_TPM': 'off', 'COFFRET_PASSPHRASE_FILE': str(folder / 'passphrase'),
         }  # fmt: skip
 
     def command(self, *words):
         return [str(PROGRAMS / 'coffret'), *words]
 
-    def run(self, *words, text=''):
+    def run(self, *words, text='', descriptors=()):
         done = subprocess.run(
-            self.command(*words), input=text.encode(), env=self.environment, capture_output=True, timeout=PATIENCE, cwd=self.home
-        )
+            self.command(*words), input=text.encode(), env=self.environment, capture_output=True, timeout=PATIENCE, cwd=self.home,
+            pass_fds=descriptors,
+        )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{' '.join(words)}: {done.stderr.decode()[-500:]}")
         return done.stdout.decode()
@@ -125,11 +126,13 @@ def merged(wrong, one, two):
     for device in (one, two):
         vault, exported = device.vault('Personal'), device.export('Personal')
         wrong += vault.wrong
-        titled = {item['title']: item for item in items_of(vault)}
+        titled = {item['title']: item for item in items_of(vault) if item['kind'] in ('note', 'login')}
         same(wrong, 'state hash', hash_of(vault), exported['stateHash'])
         same(wrong, 'merged', titled['Merged']['attributes']['text'], note('Merged', 'one by one', *LINES[1:4], 'five by two'))
         same(wrong, 'conflicts', sorted(t for t, item in titled.items() if 'conflicts' in item), ['Contradicted', 'Door'])
         same(wrong, 'entries', len(vault.counted()), len(exported['history']))
+        for title in titled:
+            same(wrong, f'history of {title}', versions_of(vault, titled[title]['id']), told_versions(device, title))
         states.append((vault.root(vault.state), vault.state.digest(vault.keys.split, vault.id)))
     same(wrong, 'the second device', states[1], states[0])
 
@@ -158,8 +161,10 @@ def dropped(wrong, one):
     for version in range(4):
         one.run('edit', 'Note 7', '--vault', 'Work', text=note('Note 7', f'version {version}'))
     whole = one.vault('Work')
-    time.sleep(1.1)  # dropping goes by whole seconds
-    one.run('compact', '--vault', 'Work', '--drop-history-older-than', time.strftime('%Y-%m-%d %H:%M:%S'), '--yes')
+    second = int(time.time())
+    while int(time.time()) == second:  # dropping goes by whole seconds
+        time.sleep(0.05)
+    one.run('compact', '--vault', 'Work', '--drop-history-older-than', time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime()), '--yes')
     compact = one.vault('Work')
     wrong += whole.wrong + compact.wrong
     same(wrong, 'base', (compact.base is not None, compact.kept.dropped is not None), (True, True))
@@ -169,6 +174,34 @@ def dropped(wrong, one):
     wrong += last.wrong
     same(wrong, 'state hash', hash_of(last), one.export('Work')['stateHash'])
     same(wrong, 'entries', len(last.state.frontier), 1)
+
+
+def versions_of(vault, id):
+    from reader.items import find, history
+
+    return [version['entry'] for entity in find(vault, id) for version in history(vault, entity)]
+
+
+def told_versions(device, title):
+    """The versions of an item as the program lists them, the oldest first."""
+    return [version['version'] for version in json.loads(device.run('history', title, '--json'))['versions']][::-1]
+
+
+def purged(wrong, one):
+    """A note is locked, and what it said goes for good: entries that name it go, and bare forms stand for tips."""
+    one.run('new', '--vault', 'Work', text=note('Diary', 'the quagga sleeps'))
+    one.run('edit', 'Note 9', '--vault', 'Work', text=note('Note 9', 'before'))
+    reader, writer = os.pipe()
+    os.write(writer, b'a passphrase of one note\n')
+    os.close(writer)
+    words = ['note', 'lock', 'Diary', '--vault', 'Work', '--effort', 'light', '--purge-history', '--yes', '--note-passphrase-fd', str(reader)]
+    one.run(*words, descriptors=(reader,))
+    os.close(reader)
+    vault = one.vault('Work')
+    wrong += vault.wrong
+    same(wrong, 'purges', any(checkpoint.deleted for checkpoint in vault.checkpoints.of_link.values()), True)
+    same(wrong, 'words that went', any(b'quagga' in entry.content for entry in vault.entries.values()), False)
+    same(wrong, 'state hash', hash_of(vault), one.export('Work')['stateHash'])
 
 
 def altered(wrong, one):
@@ -220,6 +253,7 @@ def run():
             merged(wrong, one, two)
             revoked(wrong, one, two)
             dropped(wrong, one)
+            purged(wrong, one)
             altered(wrong, one)
         except (RuntimeError, subprocess.SubprocessError) as error:
             wrong.append(str(error))

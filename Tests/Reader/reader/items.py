@@ -87,12 +87,17 @@ def _changes(vault, entry):
         return []
 
 
+def belongs(key, entity):
+    """Whether a key is of an entity, or of one of its attachments, whose UUIDs begin alike (Spec/items.md section 7)."""
+    return key[:17] == entity or key[:1] == b'A' and entity[:1] in KINDS and key[1:9] == entity[1:9]
+
+
 def history(vault, entity):
-    """The entries that changed an entity and count, ascending by (height, instance, number)."""
+    """The entries that changed an entity or its attachments, ascending by (height, instance, number)."""
     counted = vault.counted()
     rows = []
     for name, entry in vault.entries.items():
-        changes = [change for change in _changes(vault, entry) if change.key[:17] == entity]
+        changes = [change for change in _changes(vault, entry) if belongs(change.key, entity)]
         if not changes:
             continue
         rows.append((entry.height, entry.author.instance, entry.number, name, entry, changes))
@@ -123,7 +128,8 @@ def _version(vault, entry, changes, counts):
             value = shown.value_for_people(raw, change.key[:17], attribute)
         except Failure as failure:
             value = {'unreadable': failure.code}
-        values[f'{attribute}/{element.hex()}' if element else attribute] = value
+        label = f'{attribute}/{element.hex()}' if element else attribute
+        values[label if change.key[:1] != b'A' else f'attachment {change.key[9:17].hex()} {label}'] = value
     found = {
         'entry': entry.name.hex(), 'instance': entry.author.instance.hex(), 'number': entry.number, 'height': entry.height,
         'time': entry.time, 'device': entry.author.device.hex(), 'changes': values,
