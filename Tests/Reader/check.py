@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the reader against vectors, worlds that Spec decides, altered stores, worlds of the model, and the golden store.
+"""Holds the reader against vectors, worlds that Spec decides, altered stores, worlds of the model, golden stores, and live ones.
 
-check.py [vectors|worlds|hostile|model|golden...]      all of them without a word; prints what differs; exit 0 if nothing does,
+check.py [vectors|worlds|hostile|model|golden|live...]      all of them without a word; prints what differs; exit 0 if nothing does,
 77 if a library is missing
 """
 
@@ -54,8 +54,14 @@ def golden():
     return all_of_them.run()
 
 
+def live():
+    import live as all_of_them
+
+    return all_of_them.run()
+
+
 def main(wanted):
-    groups = {group.__name__: group for group in (vectors, worlds, hostile, model, golden)}
+    groups = {group.__name__: group for group in (vectors, worlds, hostile, model, golden, live)}
     found = []
     if zstd is None:
         print('skipped: libzstd is missing')

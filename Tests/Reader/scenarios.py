@@ -105,7 +105,7 @@ def kept(world, vault, own, base, belief=1, among=None, dropped=None):
         limit = vault.checkpoints.accept[link].get(instance) if link else None
         logs.append([instance, [author.account, author.device, author.first], list(tip), link, limit, False, False])
     machine = [
-        2, len(world.members.links) - 1, base, belief, None, logs, [], sorted(k for k, f in vault.state.facts.items() if len(f) > 1),
+        2, len(world.members.links), base, belief, None, logs, [], sorted(k for k, f in vault.state.facts.items() if len(f) > 1),
         vault.state.digest(world.split, world.vault), vault.state.count, dropped, [], [], [], [], [],
     ]  # fmt: skip
     items = sorted(

@@ -315,11 +315,11 @@ def chains(world):
     """The sealed file of a vault's chains."""
     accounts = [[account.chain.links, account.replaced, START, []] for account in world.accounts]
     content = cbor.encode([1, world.vault, world.members.links, accounts])
-    key = kdf(secret('marker'), b'heads/local', secret('store', 16))
+    key = kdf(world.local, b'heads/local', world.vault)
     return suite.envelope_seal(key, b'heads/record', world.vault + b'\3', content, secret('chains', 24))
 
 
-def keyring(world, passphrase, version=2):
+def keyring(world, passphrase, version=3):
     """A keyring with one slot and one vault."""
     store, slot, generation = secret('store', 16), secret('slot', 16), 1
     device, private, storage = world.device, secret('slot key'), secret('storage key')
@@ -330,7 +330,7 @@ def keyring(world, passphrase, version=2):
     sealed = suite.box_seal(
         secret('ephemeral'), suite.box_public(private), b'slot-seal/storage-key', own + u64(generation), storage, secret('nonce 2', 24), filled=False
     )
-    vault = [world.vault, world.name, 1, world.members.links[:1], dict(world.keys), world.split, world.local]
+    vault = [world.vault, world.name, 1, world.members.links[:1], dict(world.keys), [], world.split, world.local]
     body = [
         [device.id, device.seed, device.box, device.noise], secret('instance', 16), secret('marker'), secret('details'),
         world.account.chain.links, [account.chain.links for account in world.accounts[1:]], [[slot, 1, 'passphrase', START]], [vault],

@@ -1,32 +1,38 @@
-"""The verified chains of a vault: the sealed file `chains` in its folder (Spec/journal.md section 5b), or what the keyring has."""
+"""The verified chains of a vault: the sealed file `chains` in its folder (Spec/journal.md section 5a), or what the keyring has."""
 
 import os
 
 from . import cbor
 from .accounts import Account
 from .devices import DeviceChain
-from .failure import ascends, is_bytes, is_int, is_list, need
+from .failure import Failure, ascends, is_bytes, is_int, is_list, need
 from .links import LINK_COUNT_MAX
 from .members import MemberChain
 from .suite import envelope_open, kdf
 
-MALFORMED = 'sync.chains.refused'
+BEHIND = 'core.vault.chains-behind'
 BYTES_MAX = 64 << 20
 
 
 def read(directory, keyring, keys, taken):
-    """The accounts that the vault knows, and its member chain."""
+    """The accounts that the vault knows, its member chain, and a failure where the file is missing, damaged or behind the state."""
     own = Account(keyring.account)
     accounts = {own.id: own}
     for former in keyring.former:
         accounts.setdefault(former.id, Account(former))
-    links = keys.chain
+    links, failure = keys.chain, None
     path = os.path.join(directory, 'chains')
     if os.path.exists(path):
-        links, kept = _open(path, keyring, keys)
-        for account in kept:
-            accounts[account.id] = _newer(accounts.get(account.id), account)
-    return accounts, MemberChain(links, keys.id, accounts, taken)
+        try:
+            links, kept = _open(path, keys)
+            for account in kept:
+                accounts[account.id] = _newer(accounts.get(account.id), account)
+        except Failure as found:
+            failure = found
+    chain = MemberChain(links, keys.id, accounts, taken)
+    if failure is None and taken > len(chain):
+        failure = Failure(BEHIND, 'chains', f'{len(chain)} links, the state has taken {taken}')
+    return accounts, chain, failure
 
 
 def _newer(known, kept):
@@ -40,30 +46,30 @@ def _newer(known, kept):
     return Account(ours, branches)
 
 
-def _open(path, keyring, keys):
+def _open(path, keys):
     """The member links and the accounts of the file."""
     place = 'chains'
-    need(os.path.getsize(path) <= BYTES_MAX, MALFORMED, place, 'size')
+    need(os.path.getsize(path) <= BYTES_MAX, BEHIND, place, 'size')
     with open(path, 'rb') as file:
         sealed = file.read()
-    key = kdf(keyring.marker, b'heads/local', keyring.store)
-    content = envelope_open(key, b'heads/record', keys.id + b'\3', sealed, failure=MALFORMED, place=place)
-    value = cbor.decode(content, MALFORMED, place)
-    need(is_list(value, 4) and value[0] == 1 and value[1] == keys.id, MALFORMED, place)
-    need(is_list(value[2]) and 0 < len(value[2]) <= LINK_COUNT_MAX and is_list(value[3]), MALFORMED, place)
+    key = kdf(keys.local, b'heads/local', keys.id)
+    content = envelope_open(key, b'heads/record', keys.id + b'\3', sealed, failure=BEHIND, place=place)
+    value = cbor.decode(content, BEHIND, place)
+    need(is_list(value, 4) and value[0] == 1 and value[1] == keys.id, BEHIND, place)
+    need(is_list(value[2]) and 0 < len(value[2]) <= LINK_COUNT_MAX and is_list(value[3]), BEHIND, place)
     accounts = [_account(row, f'chains account {number}') for number, row in enumerate(value[3])]
     return value[2], accounts
 
 
 def _account(row, place):
-    need(is_list(row, 4) and all(map(is_list, (row[0], row[1], row[3]))) and is_int(row[2], -(1 << 63), (1 << 63) - 1), MALFORMED, place)
+    need(is_list(row, 4) and all(map(is_list, (row[0], row[1], row[3]))) and is_int(row[2], -(1 << 63), (1 << 63) - 1), BEHIND, place)
     announced = row[3]
     good = all(is_list(one, 2) and is_int(one[0]) and is_int(one[1], -(1 << 63), (1 << 63) - 1) for one in announced)
-    need(good and ascends(one[0] for one in announced), MALFORMED, place, 'announcements')
+    need(good and ascends(one[0] for one in announced), BEHIND, place, 'announcements')
     chain = DeviceChain(row[0], place)
     lines, newer = [], row[0]
     for number, branch in reversed(list(enumerate(row[1]))):
-        need(is_list(branch, 2) and is_int(branch[0], 1, len(newer)) and is_list(branch[1]) and branch[1], MALFORMED, place, f'branch {number}')
+        need(is_list(branch, 2) and is_int(branch[0], 1, len(newer)) and is_list(branch[1]) and branch[1], BEHIND, place, f'branch {number}')
         newer = newer[: branch[0]] + branch[1]
         lines.insert(0, DeviceChain(newer, f'{place} branch {number}', chain.id))
     return Account(chain, lines)

@@ -1,8 +1,9 @@
 """Items of a vault as people see them (Spec/items.md), their histories and their conflicts."""
 
-from . import shown
+from . import attachments, cbor, shown
 from .failure import Failure
 from .state import State, changes_of
+from .suite import hashed, lp, u64
 from .tree import check_key
 
 KINDS = {b'N': 'note', b'L': 'login', b'C': 'card', b'I': 'identity', b'S': 'ssh-key', b'T': 'api-token', b'X': 'custom'}
@@ -86,12 +87,17 @@ def _changes(vault, entry):
         return []
 
 
+def belongs(key, entity):
+    """Whether a key is of an entity, or of one of its attachments, whose UUIDs begin alike (Spec/items.md section 7)."""
+    return key[:17] == entity or key[:1] == b'A' and entity[:1] in KINDS and key[1:9] == entity[1:9]
+
+
 def history(vault, entity):
-    """The entries that changed an entity and count, ascending by (height, instance, number)."""
+    """The entries that changed an entity or its attachments, ascending by (height, instance, number)."""
     counted = vault.counted()
     rows = []
     for name, entry in vault.entries.items():
-        changes = [change for change in _changes(vault, entry) if change.key[:17] == entity]
+        changes = [change for change in _changes(vault, entry) if belongs(change.key, entity)]
         if not changes:
             continue
         rows.append((entry.height, entry.author.instance, entry.number, name, entry, changes))
@@ -122,7 +128,8 @@ def _version(vault, entry, changes, counts):
             value = shown.value_for_people(raw, change.key[:17], attribute)
         except Failure as failure:
             value = {'unreadable': failure.code}
-        values[f'{attribute}/{element.hex()}' if element else attribute] = value
+        label = f'{attribute}/{element.hex()}' if element else attribute
+        values[label if change.key[:1] != b'A' else f'attachment {change.key[9:17].hex()} {label}'] = value
     found = {
         'entry': entry.name.hex(), 'instance': entry.author.instance.hex(), 'number': entry.number, 'height': entry.height,
         'time': entry.time, 'device': entry.author.device.hex(), 'changes': values,
@@ -130,3 +137,25 @@ def _version(vault, entry, changes, counts):
     if not counts:
         found['excluded'] = True
     return found
+
+
+def state_hash(vault):
+    """The hash by which an export compares vaults (Spec/export.md section 5): one value of each key, independent of who wrote it when."""
+    out = b'coffret/state/1'
+    for key in sorted(vault.state.facts):
+        entity, attribute, element = check_key(key, 'storage.tree.malformed-node', key.hex())
+        # Of texts their merge; of all others the value of the greatest height, of times too.
+        as_text = shown.is_text(entity, attribute)
+        value = shown.of_key(vault.state, vault.values, key, entity, attribute).value if as_text else None
+        value = value if as_text else vault.values.shown(vault.state.current(key)[0].value)
+        if value is None:
+            continue
+        if as_text:
+            value = cbor.encode(value.decode('utf-8', 'replace'))
+        elif entity[:1] == b'A' and attribute == 'content':
+            reference = attachments.Reference(cbor.decode(value), 'attachment')
+            value = b'coffret/attachment/1' + u64(reference.size) + reference.plain
+        elif entity[:1] == b'P' and attribute == 'hint':
+            value = b'coffret/hint/1'
+        out += lp(entity) + lp(attribute.encode()) + lp(element) + lp(value)
+    return hashed(out)

@@ -9,7 +9,7 @@ from .failure import Failure, is_bytes, is_int, is_list, need
 from .suite import argon2id, box_open, box_public, envelope_open, hashed, kdf, signing_pair, u32, u64, verifies
 
 MALFORMED, INCONSISTENT = 'keys.keyring.malformed', 'keys.keyring.inconsistent'
-VERSIONS = (2, 3)
+VERSION, OLDER = 3, 2
 BYTES_MAX, SLOTS_MAX = 16 << 20, 64
 
 
@@ -33,14 +33,17 @@ class Slot:
 class VaultKeys:
     """What the keyring has of one vault."""
 
-    def __init__(self, value, versions, number):
+    def __init__(self, value, version, number):
         place = f'keyring vault {number}'
-        need(is_list(value, *versions), MALFORMED, place)
-        self.id, self.name, self.kind, self.chain, self.keys, self.split, self.local = value[:7]
-        self.offered = value[7] if len(value) > 7 else []
+        need(is_list(value, 7 if version == 2 else 8), MALFORMED, place)
+        self.id, self.name, self.kind, self.chain, self.keys = value[:5]
+        self.offered = value[5] if version > 2 else []
+        self.split, self.local = value[-2:]
         need(is_bytes(self.id, 32) and isinstance(self.name, str) and self.kind in (1, 2, 3), MALFORMED, place)
         need(is_list(self.chain) and isinstance(self.keys, dict) and self.keys, MALFORMED, place)
         keys_good = all(is_int(epoch, 1) and is_bytes(key, 32) for epoch, key in self.keys.items())
+        good = is_list(self.offered) and all(is_list(o, 3) and is_int(o[0], 1) and is_bytes(o[1], 32) for o in self.offered)
+        need(good, MALFORMED, place, 'offered keys')
         need(keys_good and is_bytes(self.split, 32) and is_bytes(self.local, 32), MALFORMED, place)
 
     @property
@@ -50,9 +53,12 @@ class VaultKeys:
 
 
 class Keyring:
-    """An opened keyring; everything that can be checked without the rest of the store was checked."""
+    """An opened keyring; everything that can be checked without the rest of the store was checked.
 
-    def __init__(self, path, passphrase):
+    Version 2 is read where a caller admits it: its vaults are of an earlier format.
+    """
+
+    def __init__(self, path, passphrase, admits_older=False):
         try:
             size = os.path.getsize(path)
             need(size <= BYTES_MAX, 'keys.keyring.too-large', path)
@@ -62,7 +68,8 @@ class Keyring:
             raise Failure('keys.keyring.not-found', path) from None
         value = cbor.decode(raw, MALFORMED, path)
         need(is_list(value) and len(value) > 1 and value[0] == 'coffret keyring', MALFORMED, path)
-        need(value[1] in VERSIONS, 'keys.keyring.unsupported-version', path, str(value[1]))
+        need(admits_older or value[1] != OLDER, 'keys.keyring.outdated', path, 'a keyring of vaults of commits')
+        need(value[1] in (OLDER, VERSION), 'keys.keyring.unsupported-version', path, str(value[1]))
         need(is_list(value, 9), MALFORMED, path)
         _, self.version, self.store, self.generation, slots, self.body, self.author, self.signature, mac = value
         need(is_bytes(self.store, 16) and is_int(self.generation) and is_list(slots), MALFORMED, path)
@@ -110,8 +117,7 @@ class Keyring:
         self.account = DeviceChain(chain, 'device chain')
         self.former = [DeviceChain(links, f'former device chain {number}') for number, links in enumerate(former)]
         self._check_device()
-        sizes = (7,) if self.version == 2 else (7, 8)
-        self.vaults = [VaultKeys(value, sizes, number) for number, value in enumerate(vaults)]
+        self.vaults = [VaultKeys(value, self.version, number) for number, value in enumerate(vaults)]
         for vault in self.vaults:
             self._check_founding(vault)
 
@@ -132,4 +138,3 @@ class Keyring:
         need(1 in vault.keys, INCONSISTENT, f'vault {vault.name}', 'no key of epoch 1')
         commitment = kdf(vault.keys[1], b'vault-key/commit', link.parts[1] + u32(1))
         need(commitment == link.parts[4], INCONSISTENT, f'vault {vault.name}', 'another key of epoch 1')
-        need(len(vault.chain) >= 1, INCONSISTENT)

@@ -5,7 +5,7 @@ from .blobs import ENTRY, MEMORY, STATE
 from .entries import is_frontier, is_number
 from .failure import Failure, ascends, is_bytes, is_int, is_list, need
 
-MALFORMED, OLDER = 'storage.state.malformed', 'reader.store.of-commits'
+MALFORMED, OLDER = 'storage.state.malformed', 'storage.format.unsupported'
 MEMORY_MAX = 64 << 10
 APPLIED, BARE, DELETED = 1, 2, 4
 

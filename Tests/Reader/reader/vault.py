@@ -33,9 +33,8 @@ class Vault:
         self.journal = Journal(self.files.transactions, self.blobs)
         need(self.journal.generation <= keyring.generation, 'keys.keyring.rolled-back', f'vault {self.name}')
         self.kept = Kept(self.journal.kept) if self.journal.kept else None
-        self.accounts, self.chain = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
-        if self.chain.problem is not None:
-            self.failures.append(self.chain.problem)
+        self.accounts, self.chain, behind = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
+        self.failures += [failure for failure in (behind, self.chain.problem) if failure is not None]
         self._check_keys()
         self.checkpoints = Checkpoints(self.chain, keys.keys)
         self.notes += self.checkpoints.failures
@@ -225,7 +224,7 @@ class Vault:
         """The memory of the sync is a map of the keys that its page has."""
         if self.journal.memory:
             memory = cbor.decode(self.journal.memory, 'storage.state.malformed', 'memory of the sync')
-            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 17 for key in memory)
+            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 23 for key in memory)
             need(good, 'storage.state.malformed', 'memory of the sync')
 
     def _compare(self):
