@@ -138,6 +138,8 @@ struct HeadKeeper {
                     throw SyncError(
                         isForked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }
+                // The next frontier is a full one: nothing that it would name is known to be there.
+                memory.full = nil
                 // Also of what the base covers: a new device begins with it.
                 for (instance, mark) in remembered.marks where head.number(of: instance) < mark.number {
                     memory.served[instance] = head.number(of: instance)
