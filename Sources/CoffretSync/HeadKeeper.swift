@@ -112,7 +112,8 @@ struct HeadKeeper {
     ///
     /// - Throws: `SyncError` `.headRolledBack`, `.headForked`.
     mutating func judge(
-        _ zone: LogHead, _ memory: inout LogMemory, before: Frontier, collected: CollectedLinks, acceptsRestored: Bool, now: Milliseconds,
+        _ zone: LogHead, _ memory: inout LogMemory, before: Frontier, collected: CollectedLinks, acceptsRestored: Bool,
+        now: Milliseconds,
         report: inout LogReport
     ) throws {
         let head = frontier ?? Frontier()
@@ -186,9 +187,11 @@ struct HeadKeeper {
             for name in names { if let entry = try machine.store.entry(named: name)?.entry { entries.append(entry) } }
             return entries
         }
-        return entries.count == names.count ? entries.max { $0.rank < $1.rank }?.name : names.first { name in
-            !entries.contains { $0.name == name }
-        }
+        return entries.count == names.count
+            ? entries.max { $0.rank < $1.rank }?.name
+            : names.first { name in
+                !entries.contains { $0.name == name }
+            }
     }
 
     /// The names that the head may have which the pusher replaced, by his signature; nil: the server shows no valid one.

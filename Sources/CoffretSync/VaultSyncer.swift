@@ -47,7 +47,7 @@ package final class VaultSyncer {
         self.transport = transport
         self.clock = clock
         self.sendKeys = sendKeys
-        vault = try store.openVault(record.vaultID.hex, isWritable: false)
+        vault = try store.openVault(record.vaultID.hex, isWritable: false, admitsOlderChains: true)
         try store.checkIsPresent(vault)
     }
 

@@ -35,20 +35,31 @@ struct ChainsTests {
         return (id, before)
     }
 
-    @Test("an older file of chains, put back, or none keeps everybody from writing, and nobody from reading")
+    @Test("an older file of chains, put back, or none keeps everybody out until it is there again")
     func olderChains() throws {
         let (id, before) = try drop()
         let newest = try Data(contentsOf: URL(fileURLWithPath: path))
         #expect(newest != before)
+        let whole = try store.followedChains(of: record.vaultID)
         var damaged = newest
         damaged[damaged.count / 2] ^= 1
         for content in [before, damaged, nil] {
             try FileManager.default.removeItem(atPath: path)
             try content?.write(to: URL(fileURLWithPath: path))
             let other = try fixture.open()
-            #expect(throws: CoreError(.vaultChainsBehind, at: record.name)) { try other.openVault(isWritable: true) }
-            let reader = try other.openVault(isWritable: false)
-            #expect(try reader.item(id).text == "second")
+            for isWritable in [true, false] {
+                #expect(throws: CoreError(.vaultChainsBehind, at: record.name)) {
+                    try other.openVault(isWritable: isWritable)
+                }
+            }
+            // A sync opens it, and what was stored stays as it was.
+            let repaired = try other.openVault(isWritable: true, admitsOlderChains: true)
+            _ = try repaired.presentMark()
+            #expect(try !repaired.repository.checkpoint())
+            try other.keep(whole)
+            try repaired.repository.follow(whole.vaultChains)
+            #expect(try repaired.item(id).text == "second")
+            repaired.close()
             try newest.write(to: URL(fileURLWithPath: path))
         }
         let writer = try fixture.open().openVault(isWritable: true)
