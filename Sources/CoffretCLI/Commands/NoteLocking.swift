@@ -29,7 +29,7 @@ enum NoteLocking {
             try confirmPurge(context)
         } else {
             context.note(
-                "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes the history of the whole vault up to now."
+                "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes them."
             )
         }
         request.isTrial = nil
