@@ -185,7 +185,8 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory", "CoffretLogs",
+            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory",
+            "CoffretLogs",
         ]),
     // 9. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(
@@ -193,7 +194,8 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretStorage", "CoffretKeys",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory", "CoffretLogs",
+            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory",
+            "CoffretLogs",
         ]),
 ]
 
@@ -331,7 +333,8 @@ let testTargets: [Target] = [
         "CoffretImportExportTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretStorage", "CoffretSearch", "CoffretCore",
-            "CoffretKeys", "CoffretImportExport", "CoffretTestSupport", "CoffretHistory", "CoffretLogs", "CoffretVaultSupport",
+            "CoffretKeys", "CoffretImportExport", "CoffretTestSupport", "CoffretHistory", "CoffretLogs",
+            "CoffretVaultSupport",
         ]),
     .testTarget(
         name: "CoffretCLITests",
@@ -382,7 +385,8 @@ let testTargets: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore", "CoffretHistory", "CoffretLogs",
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore",
+            "CoffretHistory", "CoffretLogs",
             "CoffretTerminal", "CoffretClient", "CoffretApp", "CoffretTestSupport", "CTestProcess",
         ]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

@@ -288,7 +288,9 @@ package final class Account {
     /// - Parameter followed: the account as a sync has followed it: nobody whom that took out gets a key.
     package func sendKeys(behind followed: VerifiedDeviceChain) throws {
         let head = followed.head.sequenceNumber
-        if try chain.head.sequenceNumber < head || chain.links[Int(head)].hash != followed.head.linkHash { try follow() }
+        if try chain.head.sequenceNumber < head || chain.links[Int(head)].hash != followed.head.linkHash {
+            try follow()
+        }
         let chain = try chain
         guard chain.head.sequenceNumber >= head, chain.links[Int(head)].hash == followed.head.linkHash else {
             throw AccountError(.chainBusy)

@@ -177,7 +177,9 @@ extension LogRepository {
         var known: [Dot: (version: TextVersion, content: ChangeContent)] = [:]
         try ask { (machine) throws(StorageError) in
             for name in try machine.store.entries(touching: key) {
-                guard let entry = try machine.store.entry(named: name)?.entry, try machine.counts(entry) else { continue }
+                guard let entry = try machine.store.entry(named: name)?.entry, try machine.counts(entry) else {
+                    continue
+                }
                 for change in try files.changes(of: entry) where change.key == key {
                     let version = TextVersion(
                         rank: entry.rank, replaces: change.replaces, isRetraction: change.content == .retraction)

@@ -48,7 +48,9 @@ package struct LogFsckReport: Sendable {
     package var isClean: Bool { problems.isEmpty && repairable.isEmpty && blobs.problems.isEmpty }
 
     mutating func collect(_ body: (inout LogFsckReport) throws(StorageError) -> Void) {
-        do throws(StorageError) { try body(&self) } catch { problems.append(.storage(error)) }
+        do throws(StorageError) { try body(&self) } catch {
+            problems.append((error.cause as? HistoryError).map { .history($0) } ?? .storage(error))
+        }
     }
 }
 

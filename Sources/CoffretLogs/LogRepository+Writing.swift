@@ -143,7 +143,9 @@ extension LogRepository {
     /// - Complexity: about one node of each tree for each level and changed key.
     @discardableResult
     package func checkpoint() throws(StorageError) -> Bool {
-        let isNeeded = try change { (loaded) in loaded.isAhead || blobs.state.logs?.entries.isEmpty == false }
+        let isNeeded = try change { (loaded) in
+            !loaded.isBehind && (loaded.isAhead || blobs.state.logs?.entries.isEmpty == false)
+        }
         guard isNeeded else { return false }
         return try transact { (transaction) throws(StorageError) in
             try change { (loaded) throws(StorageError) -> Bool in

@@ -53,6 +53,8 @@ package final class LogRepository {
         var byteCount = 0
         /// Whether something is to be stored that no entry says.
         var isAhead = false
+        /// Fewer links are here than the stored state had taken: it is made for who follows them, and never stored.
+        var isBehind = false
     }
 
     init(
@@ -115,7 +117,9 @@ package final class LogRepository {
         let rebuilds = isIndexInDoubt && !wasRebuilt
         isIndexInDoubt = false
         wasRebuilt = wasRebuilt || rebuilds
-        return try load(rebuildsIndex: rebuilds)
+        var fresh = try load(rebuildsIndex: rebuilds)
+        fresh.isBehind = chains.members.count < keptLinkCount
+        return fresh
     }
 
     // MARK: Chains and syncs
@@ -135,6 +139,7 @@ package final class LogRepository {
         _ newer: VaultChains, _ body: (inout Machine) throws(StorageError) -> Void
     ) throws(StorageError) {
         chains = newer
+        if loaded?.isBehind == true, newer.members.count >= keptLinkCount { reload() }
         try step(body)
     }
 

@@ -24,7 +24,9 @@ extension LogSnapshot {
             let fact = try walk.next()
             if let key = siblings.first?.key, fact?.key != key {
                 var found: [[UInt8]] = []
-                if let values { found = try values(key, siblings) } else {
+                if let values {
+                    found = try values(key, siblings)
+                } else {
                     for sibling in siblings { found.append(try value(of: sibling)) }
                 }
                 hasher.update(key: key, values: found)

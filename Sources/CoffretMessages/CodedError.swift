@@ -6,6 +6,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
+internal import CoffretHistory
 internal import CoffretImportExport
 internal import CoffretInterop
 internal import CoffretKeys
@@ -78,6 +79,7 @@ extension CausedError {
 
 extension CoreError: PlacedError, CausedError {}
 extension StorageError: PlacedError, CausedError {}
+extension HistoryError: PlacedError, CausedError {}
 extension CryptoError: PlacedError {}
 extension KeyError: PlacedError, CausedError {}
 extension KeyStoreError: PlacedError {}

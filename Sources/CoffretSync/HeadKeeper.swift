@@ -112,7 +112,8 @@ struct HeadKeeper {
     ///
     /// - Throws: `SyncError` `.headRolledBack`, `.headForked`.
     mutating func judge(
-        _ zone: LogHead, _ memory: inout LogMemory, before: Frontier, collected: CollectedLinks, acceptsRestored: Bool, now: Milliseconds,
+        _ zone: LogHead, _ memory: inout LogMemory, before: Frontier, collected: CollectedLinks, acceptsRestored: Bool,
+        now: Milliseconds,
         report: inout LogReport
     ) throws {
         let head = frontier ?? Frontier()
@@ -138,6 +139,8 @@ struct HeadKeeper {
                     throw SyncError(
                         isForked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }
+                // The next frontier is a full one: nothing that it would name is known to be there.
+                memory.full = nil
                 // Also of what the base covers: a new device begins with it.
                 for (instance, mark) in remembered.marks where head.number(of: instance) < mark.number {
                     memory.served[instance] = head.number(of: instance)
@@ -184,9 +187,11 @@ struct HeadKeeper {
             for name in names { if let entry = try machine.store.entry(named: name)?.entry { entries.append(entry) } }
             return entries
         }
-        return entries.count == names.count ? entries.max { $0.rank < $1.rank }?.name : names.first { name in
-            !entries.contains { $0.name == name }
-        }
+        return entries.count == names.count
+            ? entries.max { $0.rank < $1.rank }?.name
+            : names.first { name in
+                !entries.contains { $0.name == name }
+            }
     }
 
     /// The names that the head may have which the pusher replaced, by his signature; nil: the server shows no valid one.

@@ -72,9 +72,9 @@ extension LogMemory {
     /// So many waiting files are remembered one by one.
     package static let waitingFileCountMax = 256
 
-    /// Keys 10 to 23: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
+    /// Keys 10 to 24: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
     /// 13: {+ device => [heads, wait]}, 14: word, 15: left, 16: [+ left], 17: link, 18: server (text),
-    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true}`; wait = [passed, clock]; word = [base /
+    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true, 24: true}`; wait = [passed, clock]; word = [base /
     /// null, {* instance => number}, digest]; heads as in a statement, of one; left = [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
         if let acknowledged {
@@ -149,6 +149,7 @@ extension LogMemory {
             }
         }
         if isForked { map.put(23) { $0.encode(bool: true) } }
+        if lacksTree { map.put(24) { $0.encode(bool: true) } }
     }
 
     mutating func readWords(_ key: UInt64, from decoder: inout CBORDecoder) throws(CBORError) {
@@ -186,6 +187,7 @@ extension LogMemory {
         case 20: hasMoreWaitingFiles = try decoder.readBool()
         case 21: failedAuditCount = try decoder.readUnsigned()
         case 23: isForked = try decoder.readBool()
+        case 24: lacksTree = try decoder.readBool()
         case 22:
             var map = try decoder.readMapHeader()
             while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {

@@ -38,6 +38,8 @@ package struct LogMemory: Sendable {
 
     /// The server showed another history in the place of what it acknowledged.
     package var isForked = false
+    /// The base's tree is not known to be at this server: it goes there with the next root.
+    package var lacksTree = false
     /// Something came since the head was judged.
     package var isUnjudged = false
 
@@ -91,7 +93,7 @@ package struct LogMemory: Sendable {
         var memory = LogMemory()
         memory.server = server
         // Which files it has is not known.
-        memory.hasMoreWaitingFiles = true
+        (memory.hasMoreWaitingFiles, memory.lacksTree) = (true, true)
         (memory.copied, memory.leftLogs) = (copied, leftLogs)
         (memory.acknowledged, memory.told, memory.settled) = (acknowledged, told, settled)
         let marks = try repository.ask { (machine) in machine.frontier.marks }

@@ -91,7 +91,7 @@ extension LogSync {
         guard let root = link.root else { return names }
         var known = Set(names)
         // A server that was put back may lack it.
-        let base = options.acceptsRestoredServer ? nil : try repository.ask { (machine) in machine.baseRoot }
+        let base = options.acceptsRestoredServer || memory.lacksTree ? nil : try repository.ask { (machine) in machine.baseRoot }
         if let base { known.formUnion(try repository.blobNames(ofTree: base)) }
         // Blobs that came with entries are at the server.
         known.formUnion(try repository.blobNamesBehindBase())
@@ -102,6 +102,7 @@ extension LogSync {
     func tookLink() throws {
         guard let link = draft else { throw SyncError(.answerMalformed) }
         draft = nil
+        if link.root != nil { memory.lacksTree = false }
         report.linkCount += 1
         do throws(FollowFailure) { try follower.takeOwn(link: link.link, keys: keys) } catch {
             throw SyncError(.chainsRefused, at: "\(error)", cause: error)

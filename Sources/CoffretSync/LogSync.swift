@@ -396,7 +396,8 @@ package final class LogSync {
         let base = try repository.ask { (machine) in machine.base } ?? -1
         if let request = try settle(isCollected: { [collected] _ in collected.covers(above: base) }) { return request }
         try keeper.judge(
-            zone, &memory, before: before, collected: collected, acceptsRestored: options.acceptsRestoredServer, now: now,
+            zone, &memory, before: before, collected: collected, acceptsRestored: options.acceptsRestoredServer,
+            now: now,
             report: &report)
         try checkTold()
         report.isPresentHere = true

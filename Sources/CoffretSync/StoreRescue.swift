@@ -46,7 +46,8 @@ extension Store {
         let vault = try openVault(record.vaultID.hex, isWritable: true)
         defer { vault.close() }
         let repository = vault.repository
-        let changes = isTaken
+        let changes =
+            isTaken
             ? try Self.setAsideChanges(in: vault).map { LogChange(key: $0.key, value: $0.change.value) } : []
         if !changes.isEmpty { try repository.commit(changes, time: clock.now) }
         var memory = LogMemory(of: repository)

@@ -22,7 +22,8 @@ package final class VaultSyncer {
     let server: String
     private let transport: any LogTransport & FileTransport & ChunkListTransport
     let clock: any WallClock
-    let vault: Vault
+    /// Open for reading, with the keys that were here when it was opened last.
+    private(set) var vault: Vault
     /// Sends keys that were made for an epoch to the account's other devices.
     private let sendKeys: (VerifiedDeviceChain) throws -> Void
     /// Other vaults of which entries here state something that is not there: a sync of them has more to say.
@@ -46,14 +47,14 @@ package final class VaultSyncer {
         self.transport = transport
         self.clock = clock
         self.sendKeys = sendKeys
-        vault = try store.openVault(record.vaultID.hex, isWritable: false)
+        vault = try store.openVault(record.vaultID.hex, isWritable: false, admitsOlderChains: true)
         try store.checkIsPresent(vault)
     }
 
     /// Whether something is here and not on the server, as far as the last sync has seen; picks up what others wrote.
     package var hasUnsent: Bool {
         get throws {
-            try vault.repository.refresh()
+            try refresh()
             return try !Self.unsentEntries(of: vault).isEmpty
         }
     }
@@ -61,6 +62,17 @@ package final class VaultSyncer {
     /// Makes the search index where that takes long; any other is made or brought up to date by who asks it.
     package func makeIndex() throws {
         if try vault.isIndexFarOff() { try vault.synchronizeIndex() }
+    }
+
+    /// Picks up what others wrote. Under a key that came since, that is read by who is opened anew.
+    private func refresh() throws {
+        let epoch = try store.keyring.vaultKeys(for: record.vaultID).currentEpoch
+        guard epoch != vault.repository.keys.currentEpoch else {
+            try vault.repository.refresh()
+            return
+        }
+        vault.close()
+        vault = try store.openVault(record.vaultID.hex, isWritable: false)
     }
 
     package func takeStatedVaults() -> Set<VaultID> {
@@ -85,6 +97,7 @@ package final class VaultSyncer {
         let lock = try SyncLock.take(
             store.layout.vaultPath(record.vaultID), store.fileSystem, patienceMilliseconds: patienceMilliseconds)
         defer { lock.giveBack() }
+        try refresh()
         let before = try ConflictCount(vault)
         var report = SyncReport()
         for attempt in 1...Self.openingCountMax {
@@ -101,7 +114,7 @@ package final class VaultSyncer {
             break
         }
         if report.receivedEntryCount > 0 {
-            try vault.repository.refresh()
+            try refresh()
             report.conflictedItemCount = try before.added(in: vault)
         }
         return report
@@ -171,7 +184,7 @@ package final class VaultSyncer {
         through transport: any FileTransport, hasRoom: @escaping (_ byteCount: Int) -> Bool,
         progress: @escaping (FileProgress) -> Void
     ) throws -> FileTally {
-        try vault.repository.refresh()
+        try refresh()
         var tally = FileTally()
         let absent = try vault.absentAttachments().sorted { $0.byteCount < $1.byteCount }
         var state = FileProgress(direction: .fetching)
@@ -199,7 +212,6 @@ private struct ConflictCount {
     private let known: Set<EntityID>
 
     init(_ vault: Vault) throws {
-        try vault.repository.refresh()
         known = Set(try vault.conflictedItems().map(\.id))
     }
 

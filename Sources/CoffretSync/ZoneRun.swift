@@ -58,6 +58,9 @@ final class ZoneRun {
         var wanted = LogSync.Options()
         wanted.acceptsRestoredServer = options.acceptsRestoredServer
         wanted.writesCheckpoint = options.writesCheckpoint || options.acceptsRestoredServer
+        if LogMemory(of: repository).lacksTree, try repository.ask({ (machine) in machine.base != nil }) {
+            wanted.writesCheckpoint = true
+        }
         wanted.purges = options.purges
         wanted.headsKey = try store.keyring.headsKey()
         var current: LogSync?

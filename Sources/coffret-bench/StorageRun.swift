@@ -99,7 +99,8 @@ final class StorageRun {
             repository.close()
             dropFromMemory(directory)
             coldOpen.append(try measureSeconds { try reopen() })
-            cold.append(try measureSeconds { _ = try repository.present().facts(under: key(round * 7_919 % factCount)) })
+            cold.append(
+                try measureSeconds { _ = try repository.present().facts(under: key(round * 7_919 % factCount)) })
         }
         StorageBench.report("open, files in memory", Samples(warm).median * 1e6, "us", places: 0)
         StorageBench.report(

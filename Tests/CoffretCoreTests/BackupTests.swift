@@ -66,6 +66,17 @@ struct BackupTests {
             environment: fixture.otherMachine())
     }
 
+    /// Of all that is the same in every store: not the places of files.
+    private static func hash(_ vault: Vault) throws -> [UInt8] {
+        let snapshot = try vault.present.snapshot
+        return try snapshot.stateHash { (key, facts) throws(StorageError) in
+            if key.attribute == AttachmentAttribute.content { return [[]] }
+            var values: [[UInt8]] = []
+            for fact in facts { values.append(try snapshot.value(of: fact)) }
+            return values
+        }
+    }
+
     @Test("a backup restores every vault with its history on a machine that has nothing, as a new device")
     func roundTrip() throws {
         let store = try makeStore()
@@ -84,7 +95,7 @@ struct BackupTests {
             let before = try store.openVault(name, isWritable: false)
             let vault = try restored.openVault(name, isWritable: true)
             #expect(try vault.list() == before.list())
-            #expect(try vault.present.snapshot.stateHash() == before.present.snapshot.stateHash())
+            #expect(try Self.hash(vault) == Self.hash(before))
             let listed = try vault.list(order: .title)
             let attachment = try #require(try vault.item(listed[0].id).attachments.first)
             let target = fixture.folder.file("out")

@@ -174,7 +174,8 @@ struct DeviceKeyTests {
         #expect(!isRight(wrong, 2))
         #expect(try owner.vaultKeys(for: id).currentEpoch == 1, "none of them opens anything")
         #expect(try joined.accept(try #require(try owner.makeDeviceBoxes().first)).renewed == [id])
-        #expect(try joined.accept(try #require(try owner.makeDeviceBoxes().first)).renewed.isEmpty, "the same once more")
+        #expect(
+            try joined.accept(try #require(try owner.makeDeviceBoxes().first)).renewed.isEmpty, "the same once more")
         // In both keyrings as they lie on the disk, the chain decides.
         for keyring in [try fixture.open(), try other.open("two")] {
             #expect(try keyring.vault(id).offered.count == 2)

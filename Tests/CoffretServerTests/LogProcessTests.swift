@@ -4,10 +4,10 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretHTTP
-import CoffretSimulation
-import CoffretSync
 import CoffretLogs
 import CoffretServer
+import CoffretSimulation
+import CoffretSync
 import CoffretTestSupport
 import CoffretTrust
 import CoffretWire

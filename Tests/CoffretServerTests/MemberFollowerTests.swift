@@ -4,8 +4,8 @@ import CoffretBase
 import CoffretCrypto
 import CoffretHistory
 import CoffretLogs
-import CoffretSync
 import CoffretServer
+import CoffretSync
 import CoffretTestSupport
 import CoffretTrust
 import CoffretWire

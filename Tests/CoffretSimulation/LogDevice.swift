@@ -4,10 +4,10 @@
 package import CoffretBase
 package import CoffretCrypto
 package import CoffretHistory
-package import CoffretSync
 package import CoffretLogs
 package import CoffretServer
 package import CoffretStorage
+package import CoffretSync
 package import CoffretTestSupport
 internal import CoffretTrust
 package import CoffretWire

@@ -4,10 +4,10 @@
 package import CoffretBase
 package import CoffretCrypto
 internal import CoffretHistory
-package import CoffretSync
 internal import CoffretLogs
 internal import CoffretServer
 internal import CoffretStorage
+package import CoffretSync
 package import CoffretTestSupport
 package import CoffretTrust
 package import CoffretWire

@@ -3,9 +3,9 @@
 
 package import CoffretBase
 internal import CoffretCrypto
-package import CoffretSync
 package import CoffretServer
 internal import CoffretStorage
+package import CoffretSync
 internal import CoffretTestSupport
 package import CoffretTrust
 internal import CoffretWire

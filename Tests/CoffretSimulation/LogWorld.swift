@@ -4,10 +4,10 @@
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretHistory
-internal import CoffretSync
 internal import CoffretLogs
 internal import CoffretServer
 internal import CoffretStorage
+internal import CoffretSync
 package import CoffretTestSupport
 internal import CoffretWire
 

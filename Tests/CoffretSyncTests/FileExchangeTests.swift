@@ -85,7 +85,8 @@ struct FileExchangeTests {
         let (vaultKey, splitKey) = (VaultKey.generate(from: random), SplitKey.generate(from: random))
         func store(_ disk: SimulatedFileSystem) -> AttachmentStore {
             AttachmentStore(
-                directory: "vault", keys: VaultKeys(
+                directory: "vault",
+                keys: VaultKeys(
                     vaultID: vaultID, vaultKeys: [1: vaultKey], splitKey: splitKey,
                     localKey: .generate(from: random)),
                 environment: StorageEnvironment(

@@ -3,11 +3,11 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretHistory
-import CoffretSimulation
-import CoffretSync
 import CoffretLogs
 import CoffretServer
+import CoffretSimulation
 import CoffretStorage
+import CoffretSync
 import CoffretTestSupport
 import CoffretWire
 import Testing

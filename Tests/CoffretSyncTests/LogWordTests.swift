@@ -3,10 +3,10 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretHistory
-import CoffretSimulation
-import CoffretSync
 import CoffretLogs
+import CoffretSimulation
 import CoffretStorage
+import CoffretSync
 import CoffretTestSupport
 import CoffretTrust
 import CoffretWire

@@ -199,7 +199,8 @@ struct SeveralDevicesTests {
         try first.runner.putStoreBack()
 
         let noticed = try first.run("sync")
-        #expect(noticed.exitCode == 0 && noticed.errorText.contains("another copy of this store"), "\(noticed.errorText)")
+        #expect(
+            noticed.exitCode == 0 && noticed.errorText.contains("another copy of this store"), "\(noticed.errorText)")
         let once = try first.run("sync")
         #expect(once.exitCode == 0 && !once.errorText.contains("another copy"), "\(once.errorText)")
         try first.succeed("new", input: "After it\n")

@@ -55,7 +55,9 @@ struct SweepTests {
 
         try first.succeed("compact", "--drop-history-older-than", "2100-01-01", "--yes")
         let waiting = try first.run("sync")
-        #expect(waiting.exitCode == 0 && waiting.errorText.contains("until another device has synced"), "\(waiting.errorText)")
+        #expect(
+            waiting.exitCode == 0 && waiting.errorText.contains("until another device has synced"),
+            "\(waiting.errorText)")
         #expect(try first.succeed("status").contains("the server still has history that you dropped"))
         #expect(try used(server) >= full)
         let before = try second.succeed("log")
@@ -106,11 +108,14 @@ struct SweepTests {
         let unset = ["LD_PRELOAD": Faketime.library, "FAKETIME": "@1970-01-02 00:00:00"]
         try first.succeed("compact", "--drop-history-older-than", "2100-01-01", "--yes", environment: unset)
         let early = try first.run("sync", environment: unset)
-        #expect(early.exitCode == 0 && early.errorText.contains("until another device has synced"), "\(early.errorText)")
+        #expect(
+            early.exitCode == 0 && early.errorText.contains("until another device has synced"), "\(early.errorText)")
         let before = try used(server)
         for _ in 0..<2 {
             let later = try first.run("sync")
-            #expect(later.exitCode == 0 && later.errorText.contains("until another device has synced"), "\(later.errorText)")
+            #expect(
+                later.exitCode == 0 && later.errorText.contains("until another device has synced"), "\(later.errorText)"
+            )
         }
         #expect(try used(server) == before)
         try second.succeed("sync")

@@ -36,7 +36,9 @@ extension VaultVerify: PerformedOperation {
             message.objectCount = report.repository.reachableBlobCount
             message.attachmentCount = report.attachmentCount
             message.absentCount = report.absentCount
-            let problems = (report.repository.allProblems + report.attachmentProblems).compactMap { $0 as? any CodedError }
+            let problems = (report.repository.allProblems + report.attachmentProblems).compactMap {
+                $0 as? any CodedError
+            }
             message.problemCount = problems.count
             message.problems = problems.prefix(Self.problemCountMax).map { problem in
                 var message = ProblemMessage()

@@ -29,7 +29,7 @@ enum NoteLocking {
             try confirmPurge(context)
         } else {
             context.note(
-                "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes the history of the whole vault up to now."
+                "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes them."
             )
         }
         request.isTrial = nil
@@ -79,10 +79,10 @@ enum NoteLocking {
 
     // MARK: Purge
 
-    /// What is known before anything is locked: that the whole history up to now goes.
+    /// What is known before anything is locked: that all earlier versions go.
     private static func confirmPurge(_ context: CommandContext) throws {
         try context.confirmDanger(
-            "This removes the whole history of the vault up to now, of all items, because each change builds on the one before it. Nothing of what is there now is lost. It cannot be undone.",
+            "This removes all changes that touched what is locked, with whatever else they changed, from the vault's history. Nothing of what is there now is lost. It cannot be undone.",
             question: "Remove it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
     }
 
@@ -98,7 +98,7 @@ enum NoteLocking {
         }
         if !isConfirmed {
             let what =
-                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history, of all items, not of this one alone; \(NumberText.grouped(readableCount)) of them touched what is locked. \(NumberText.grouped(keptCount)) stay. What is there now stays too. It cannot be undone."
+                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history: all that touched what is locked, with whatever else they changed; after \(NumberText.grouped(readableCount)) of them it could be read. \(NumberText.grouped(keptCount)) stay. What is there now stays too. It cannot be undone."
             try context.confirmDanger(
                 what, question: "Remove them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }

@@ -68,7 +68,8 @@ struct HistoryCopy {
         for change in try inStorage(source.changes(of: entry)) {
             var value: [UInt8]?
             if change.content != .retraction {
-                value = try transformed(inStorage(source.value(of: change.content, under: change.key)), under: change.key)
+                value = try transformed(
+                    inStorage(source.value(of: change.content, under: change.key)), under: change.key)
             }
             changes.append(
                 LogChange(key: change.key, value: value, replaces: change.replaces.compactMap { dots[$0] }))

@@ -3,8 +3,8 @@
 
 package import CoffretBase
 package import CoffretCrypto
-package import CoffretKeys
 internal import CoffretHistory
+package import CoffretKeys
 internal import CoffretLogs
 internal import CoffretStorage
 internal import CoffretTrust
@@ -77,7 +77,6 @@ package final class OpenBackup {
         let staging = StoreLayout(path + ".restoring")
         // The vaults as they were, until they are founded anew.
         let former = StoreLayout(path + ".restoring-from")
-        defer { try? fileSystem.removeTree(former.path) }
         do {
             try inFiles { () throws(FileSystemError) in
                 for layout in [staging, former] {
@@ -92,6 +91,7 @@ package final class OpenBackup {
                     environment: environment.keyring(at: staging.keyringPath)))
             let store = Store(layout: staging, keyring: keyring, environment: environment)
             for record in keys.vaults { try found(record, in: store, from: former) }
+            try inFiles(fileSystem.removeTree(former.path))
             try inFiles { () throws(FileSystemError) in
                 try? fileSystem.remove(staging.keyringPath + ".lock")
                 try fileSystem.synchronizeNames(below: staging.path)
@@ -100,7 +100,7 @@ package final class OpenBackup {
                 try fileSystem.synchronizeDirectory(PathText.parent(of: path))
             }
         } catch {
-            try? fileSystem.removeTree(staging.path)
+            for layout in [staging, former] { try? fileSystem.removeTree(layout.path) }
             throw error
         }
     }
@@ -131,7 +131,8 @@ package final class OpenBackup {
         let directory = former.vaultPath(record.vaultID)
         let vaultKeys = try inKeys(keys.vaultKeys(for: record.vaultID))
         let file = ChainsFile(
-            path: PathText.join(directory, ChainsFile.name), key: try inKeys(keys.chainsKey(of: record.vaultID)), fileSystem: environment.fileSystem,
+            path: PathText.join(directory, ChainsFile.name), key: try inKeys(keys.chainsKey(of: record.vaultID)),
+            fileSystem: environment.fileSystem,
             random: environment.random)
         guard var chains = file.read(record.vaultID), let head = ChainPosition(keys.ownChain.head) else {
             throw CoreError(.backupDamaged, at: ChainsFile.name)

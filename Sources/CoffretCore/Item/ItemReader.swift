@@ -84,7 +84,9 @@ package struct ItemReader {
         guard shown.hiddenCount > 0 else { return }
         for sibling in siblings where !shown.replaces.contains(sibling.dot) {
             let other = try FactValue.itemText(value(sibling))
-            if item.conflicts.contains(where: { $0.attribute == key.attribute.name && $0.otherText == other }) { continue }
+            if item.conflicts.contains(where: { $0.attribute == key.attribute.name && $0.otherText == other }) {
+                continue
+            }
             item.conflicts.append(ItemConflict(attribute: key.attribute.name, otherText: other, dot: sibling.dot))
         }
     }

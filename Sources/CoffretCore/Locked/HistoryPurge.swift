@@ -36,7 +36,9 @@ extension Vault {
             entities.formUnion([id])
             entities.formUnion(
                 try inStorage(repository.changedEntities(withPrefix: AttachmentID.prefix(for: id))))
-            if let first = try life.first(), isReadable(first.item, sealsTitle: sealsTitle) { readable.insert(first.name) }
+            if let first = try life.first(), isReadable(first.item, sealsTitle: sealsTitle) {
+                readable.insert(first.name)
+            }
             while let state = try life.next() {
                 removed.insert(state.name)
                 if isReadable(state.item, sealsTitle: sealsTitle) { readable.insert(state.name) }

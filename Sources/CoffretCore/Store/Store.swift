@@ -141,9 +141,8 @@ package final class Store {
     ///   - isWritable: takes the writer's lock, waiting for another writer at most ten seconds.
     ///   - admitsOlderChains: for a sync, which fetches them again.
     /// - Throws: `CoreError` `.storeIncomplete` if the keyring names the vault and its files are not there,
-    ///   `.storeRolledBack` if the vault has seen a newer keyring, `.storage` with its cause. For writing also `.keys`
-    ///   with `.markerMissing` if this machine does not remember the store, `.vaultRolledBack` for an older copy, and
-    ///   `.vaultChainsBehind`.
+    ///   `.storeRolledBack` if the vault has seen a newer keyring, `.vaultChainsBehind`, `.storage` with its cause. For writing also `.keys`
+    ///   with `.markerMissing` if this machine does not remember the store, and `.vaultRolledBack` for an older copy.
     package func openVault(
         _ reference: String? = nil, isWritable: Bool, admitsOlderChains: Bool = false
     ) throws -> Vault {
@@ -175,7 +174,7 @@ package final class Store {
             repository.close()
             throw CoreError(.vaultRolledBack, at: record.name)
         }
-        if isWritable, !admitsOlderChains {
+        if !admitsOlderChains {
             let linkCount = try followedChains(of: record.vaultID).members?.state.count ?? 0
             guard linkCount >= repository.keptLinkCount else {
                 repository.close()

@@ -54,7 +54,8 @@ struct KeyringMemberKeys: MemberKeys {
 extension Store {
     private func chainsFile(_ vault: VaultID) throws -> ChainsFile {
         ChainsFile(
-            path: PathText.join(layout.vaultPath(vault), ChainsFile.name), key: try inKeys(keyring.chainsKey(of: vault)),
+            path: PathText.join(layout.vaultPath(vault), ChainsFile.name),
+            key: try inKeys(keyring.chainsKey(of: vault)),
             fileSystem: fileSystem, random: environment.random)
     }
 

@@ -2,8 +2,8 @@
 // commit only when that commit is durable; until then it counts as unfinished.
 
 internal import CoffretBase
-internal import CoffretSearch
 internal import CoffretLogs
+internal import CoffretSearch
 internal import CoffretStorage
 
 /// Builds the index of a vault that is empty as yet, out of the items of the batch that fills it.

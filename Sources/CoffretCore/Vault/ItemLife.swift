@@ -34,7 +34,8 @@ struct ItemLife {
     mutating func first() throws -> State? {
         guard let start = replay.start, replay.stepCount == 0 else { return nil }
         return State(
-            name: start.root, time: start.time, instance: start.deviceID, device: start.deviceID.bytes, item: try item())
+            name: start.root, time: start.time, instance: start.deviceID, device: start.deviceID.bytes, item: try item()
+        )
     }
 
     /// The next state; nil at the end.

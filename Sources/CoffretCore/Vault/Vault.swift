@@ -2,8 +2,8 @@
 // derived, such as the index, is ever the only place where something stands.
 
 package import CoffretBase
-internal import CoffretKeys
 package import CoffretHistory
+internal import CoffretKeys
 package import CoffretLogs
 package import CoffretSearch
 package import CoffretStorage

@@ -3,8 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretHistory
-internal import CoffretSearch
 package import CoffretLogs
+internal import CoffretSearch
 package import CoffretStorage
 
 /// Which of several values a person wants.
@@ -108,7 +108,8 @@ extension Vault {
             return FactValue.encode(itemText: ([item.text] + others).map(Self.withLineEnd).joined(separator: "\n"))
         }
         let other = siblings.first { $0.dot == chosen?.dot }
-        if other == nil, siblings.count > 1, ItemTexts.isText(key), let shown = try view.reader.text(key, siblings).text {
+        if other == nil, siblings.count > 1, ItemTexts.isText(key), let shown = try view.reader.text(key, siblings).text
+        {
             return shown
         }
         let fact = other ?? siblings.winner

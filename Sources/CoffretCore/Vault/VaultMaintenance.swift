@@ -2,9 +2,9 @@
 // state of the past names it.
 
 package import CoffretBase
-internal import CoffretSearch
 internal import CoffretHistory
 package import CoffretLogs
+internal import CoffretSearch
 package import CoffretStorage
 
 /// The result of a compaction of a vault.
@@ -72,7 +72,9 @@ extension Vault {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         guard let link = try checkpoint(at: time) else { return nil }
         return try inStorage { () throws(StorageError) in
-            guard let plan = try repository.droppingPlan(below: link, unacknowledged: unacknowledged) else { return nil }
+            guard let plan = try repository.droppingPlan(below: link, unacknowledged: unacknowledged) else {
+                return nil
+            }
             return try repository.drop(plan, unacknowledged: unacknowledged) == nil ? link : nil
         }
     }

@@ -3,8 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretHistory
-internal import CoffretSearch
 package import CoffretLogs
+internal import CoffretSearch
 package import CoffretStorage
 
 /// One state of a vault.

@@ -70,7 +70,8 @@ struct ShownHistory {
                 if before.count <= 1, after.count <= 1 {
                     if before.isEmpty, after.isEmpty { continue }
                     let isGone = change.content == .retraction
-                    changes.append((change.key, isGone ? nil : try repository.value(of: change.content, under: change.key)))
+                    changes.append(
+                        (change.key, isGone ? nil : try repository.value(of: change.content, under: change.key)))
                 } else {
                     let value = try shown(after, under: change.key)
                     if try value != shown(before, under: change.key) { changes.append((change.key, value)) }

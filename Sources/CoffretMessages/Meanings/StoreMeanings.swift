@@ -18,7 +18,7 @@ extension FailureMeaning {
                 "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
         "core.vault.chains-behind": FailureMeaning(
             .rolledBack,
-            "the file \"chains\" of the vault is missing, damaged or older than the vault; nothing was written",
+            "the file \"chains\" of the vault is missing, damaged or older than the vault; nothing was read or written",
             showsPlace: true, hint: "coffret sync fetches them again; without a server restore a backup"),
         "core.vault.rolled-back": FailureMeaning(
             .rolledBack,

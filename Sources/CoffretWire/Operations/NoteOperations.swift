@@ -60,7 +60,7 @@ package struct NotePurge: StoreOperation {
     package static let name = "note.purge"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Removes the history of a vault up to where it shows no readable version of these locked notes. "
+        "Deletes all earlier versions of these locked notes for good, with whatever else the same changes changed. "
         + "It cannot be undone."
 
     package var notes: [String] = []
@@ -84,8 +84,8 @@ package struct NotePurge: StoreOperation {
 
         package init() {}
         package static let layout = RecordLayout<Self>(
-            RecordField("removedCommitCount", \.removedCommitCount, "changes of the history, of all items"),
-            RecordField("readableVersionCount", \.readableVersionCount, "of these, those that touched the notes"),
+            RecordField("removedCommitCount", \.removedCommitCount, "changes that go, or would"),
+            RecordField("readableVersionCount", \.readableVersionCount, "of these, those after which a note could be read"),
             RecordField("removedFileCount", \.removedFileCount, "files that went with them"),
             RecordField("keptCommitCount", \.keptCommitCount, "changes that stay"),
             RecordField("record", \.record, "the link that says so"))
