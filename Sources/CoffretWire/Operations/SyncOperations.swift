@@ -72,7 +72,7 @@ package struct VaultSyncState: Record {
         RecordField("serverVersion", \.serverVersion, "the state that the server had last, as far as is known"),
         RecordField("serverHasOther", \.isServerBeyond, "the server has said that it has something newer"),
         RecordField(
-            "isHistoryPending", \.isHistoryPending, "history has not come yet; nothing is sent before it has"),
+            "isHistoryPending", \.isHistoryPending, "history of before has not come yet"),
         RecordField("pending", \.unsentCount, "changes that the server lacks; left out before the first sync"),
         RecordField("pendingByteCount", \.unsentByteCount, "their size"),
         RecordField("waitingFileCount", \.waitingFileCount, "files that cannot go to the server"),

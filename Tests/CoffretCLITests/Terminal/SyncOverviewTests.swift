@@ -83,7 +83,7 @@ struct SyncOverviewTests {
     )
     func pendingHistory() throws {
         var vault = Self.vault
-        let words = "older history has not arrived yet, and nothing is sent before it has"
+        let words = "older history has not arrived yet"
         for isPending in [false, true] {
             vault.isHistoryPending = isPending
             let overview = Self.overview([vault], .idle)

@@ -110,7 +110,7 @@ extension VaultSyncState {
         var parts: [String] = []
         if isServerBeyond || version == nil && serverVersion != nil { parts.append("changes that the server has") }
         if isHistoryPending == true {
-            parts.append("older history has not arrived yet, and nothing is sent before it has")
+            parts.append("older history has not arrived yet")
         }
         if absentFileCount > 0 {
             parts.append(
