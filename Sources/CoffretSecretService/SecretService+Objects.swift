@@ -65,9 +65,13 @@ extension SecretService {
     private func search(_ attributes: [String: String]) throws(BusRefusal) -> (open: [String], locked: [String]) {
         guard SecretVault.isWithinLimits(attributes) else { throw .limits }
         guard !attributes.isEmpty else { return ([], []) }
-        guard !vault.isOpen else {
-            let ids = try inBus { () throws(SecretVaultError) in try vault.find(attributes) }
-            return (ids.map { SecretPath.path(ofItem: $0) }, [])
+        if vault.isOpen {
+            do throws(SecretVaultError) {
+                return (try vault.find(attributes).map { SecretPath.path(ofItem: $0) }, [])
+            } catch {
+                // It may have been locked meanwhile.
+                guard error == .locked else { throw BusRefusal(error) }
+            }
         }
         if let known = searches.last(where: { $0.attributes == attributes }) { return ([], [known.path]) }
         let search = Search(path: SecretPath.path(ofSearch: next()), attributes: attributes)

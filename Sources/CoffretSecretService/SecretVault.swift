@@ -6,6 +6,7 @@ package import CoffretClient
 internal import CoffretNet
 package import CoffretTerminal
 internal import CoffretWire
+internal import Glibc
 
 /// An entry without its secret.
 struct SecretEntry {
@@ -66,7 +67,12 @@ package final class SecretVault {
 
     /// Whether the store is unlocked. Asks nobody, and opens no session, which would have the keys unsealed.
     var isOpen: Bool {
-        if client != nil { return true }
+        if let client {
+            // A session speaks by itself only to end.
+            var entry = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
+            if unsafe poll(&entry, 1, 0) == 0 { return true }
+            self.client = nil
+        }
         let states = try? AgentClient.connect(environment)?.status(of: grant.store)
         return states?.first?.isUnlocked == true
     }

@@ -9,6 +9,7 @@ internal import Glibc
 @main
 enum Main {
     static func main() {
+        ProcessHardening.startAgainWithoutPreloads()
         ProcessHardening.apply()
         ProcessHardening.dropVariablesThatLoadCode()
         exit(run(ProgramArguments.words))

@@ -146,7 +146,8 @@ struct AgentSyncTests {
         let world = try World()
         try waitForTitle("Tomatoes", on: world.second)
         let agent = try #require(world.second.processID)
-        #expect(Self.children(of: agent).count == 1)
+        // That of the last command ends a moment after its answer.
+        try Waiting.until("only the process that syncs is left") { Self.children(of: agent).count == 1 }
         try world.second.succeed("lock")
         #expect(Self.children(of: agent).isEmpty, "the process that syncs ends with the lock")
         try world.first.succeed("new", input: "For later")

@@ -55,7 +55,9 @@ package struct CredentialAddress: Equatable, Sendable {
         var text = text[...]
         for prefix in ["sparse+", "registry+"] where text.hasPrefix(prefix) { text = text.dropFirst(prefix.count) }
         let whole = text.contains("://") ? String(text) : "\(Self.usualProtocol)://\(text)"
-        guard let address = WebPlace.Address(whole) else { return nil }
+        guard let address = WebPlace.Address(whole), !address.host.isEmpty,
+            !(address.protocolName + address.host).contains("+")
+        else { return nil }
         self.text = whole
         place = WebPlace(
             protocolName: address.protocolName, host: address.host, path: address.path, username: address.username)

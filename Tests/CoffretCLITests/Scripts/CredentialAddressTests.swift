@@ -40,7 +40,8 @@ struct CredentialAddressTests {
     @Test("no host, blanks, line ends and endless texts are no place")
     func refused() {
         for bad in [
-            "", "https://", "a b", "a\nb", "a\u{7F}", "https:///path", "https://@/", "x\u{0}",
+            "", "https://", "a b", "a\nb", "a\u{7F}", "https:///path", "https://@/", "x\u{0}", "https://:443/",
+            "sparse+sparse+https://r.example/", "registry+sparse+", "a+b.example",
             String(repeating: "a", count: CredentialAddress.byteCountMax + 1),
         ] { #expect(CredentialAddress(bad) == nil, "\(bad.prefix(20))") }
         fuzz([Array("sparse+https://ada@index.example:8080/a/b?c#d".utf8), Array("ghcr.example:5000/x".utf8)]) {
