@@ -17,6 +17,8 @@ package struct FrontError: Error, Equatable, Sendable {
         case contentTooLarge = "front.content.too-large"
         /// The person chose no file or folder, or it cannot be opened; the place names it.
         case nothingChosen = "front.choice.none"
+        /// The page has shown or copied many secrets in a short time, and no person wants more.
+        case revealMany = "front.reveal.many"
         /// A file of the page is missing, or others can write it; the place names it.
         case pageUntrusted = "front.page.untrusted"
         /// The clipboard did not take the value, or its program was not found.
@@ -41,6 +43,7 @@ package struct FrontError: Error, Equatable, Sendable {
         case .requestRefused: "this is not done here\(place)"
         case .busy: "the page has asked too much at once"
         case .nothingChosen: place.isEmpty ? "nothing was chosen" : "this cannot be opened\(place)"
+        case .revealMany: "20 secrets were shown or copied within a minute; another one is given after that"
         case .contentTooLarge: "a file of more than 256 MiB goes in and out by commands alone"
         case .pageUntrusted: "a file of the page is missing, or others can write it\(place)"
         case .copyFailed: "the clipboard did not take it"

@@ -16,7 +16,9 @@ package final class PageDesk {
     private let kind: FrontKind
     private let store: String
     private let perform: (FrontRequest, @escaping Reply) -> Void
+    private weak var attendant: (any PageAttendant)?
     private let isAttended: Bool
+    private let reveals = Reveals()
     private let main: PageSession
     /// For what waits for changes, which holds up nothing.
     private let watching: PageSession
@@ -40,6 +42,7 @@ package final class PageDesk {
         self.kind = kind
         self.store = store
         self.perform = perform
+        self.attendant = attendant
         isAttended = attendant != nil
         let open = { try SessionClient.open(environment, store: store, isJSON: true) }
         main = PageSession(attendant: attendant, open: open)
@@ -97,16 +100,28 @@ package final class PageDesk {
                 if message == Self.lockedMessage { isLocked = true }
                 reply(message)
             }
-            switch request {
-            case .front(.hello): counted(hello)
-            case .front(let request): answer(request, counted)
-            case .operation("change.wait"): watching.ask(body, reply: counted)
-            case .operation: main.ask(isAttended ? Self.attended(body) : body, reply: counted)
+            guard request.isReveal else {
+                answer(request, body, counted)
+                return request
+            }
+            // A page that somebody has taken over reads no secrets in silence (R133).
+            reveals.ask(attendant) { [weak self] isWanted in
+                guard isWanted, let self else { return counted(FrontReply.error(FrontError(.revealMany))) }
+                answer(request, body, counted)
             }
             return request
         } catch {
             reply(FrontReply.error(error))
             return nil
+        }
+    }
+
+    private func answer(_ request: PageRequest, _ body: [UInt8], _ reply: @escaping Reply) {
+        switch request {
+        case .front(.hello): reply(hello)
+        case .front(let request): answer(request, reply)
+        case .operation("change.wait"): watching.ask(body, reply: reply)
+        case .operation: main.ask(isAttended ? Self.attended(body) : body, reply: reply)
         }
     }
 

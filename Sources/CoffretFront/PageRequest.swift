@@ -38,6 +38,14 @@ package enum PageRequest: Equatable, Sendable {
     /// All operations of the table, sorted.
     package static var operations: [String] { everywhere.union(windowOnly).filter { !$0.hasPrefix("front.") }.sorted() }
 
+    /// Whether it shows or copies a secret that stands for others.
+    var isReveal: Bool {
+        switch self {
+        case .operation("field.read"), .front(.copy), .front(.copyCode): true
+        default: false
+        }
+    }
+
     /// - Throws: `.requestInvalid`, `.requestRefused`.
     package init(judging body: [UInt8], for kind: FrontKind) throws(FrontError) {
         let (name, fields) = try Self.read(body)
@@ -53,8 +61,8 @@ package enum PageRequest: Equatable, Sendable {
         guard Self.everywhere.contains(name) || kind == .window && Self.windowOnly.contains(name) else {
             throw FrontError(.requestRefused, at: name)
         }
-        // A tab shows no secret, whatever the value says.
-        if kind == .tab, fields.contains("revealsSecrets") {
+        // Secrets come one by one, where they can be counted.
+        if fields.contains("revealsSecrets") {
             throw FrontError(.requestRefused, at: "revealsSecrets")
         }
         self = .operation(name: name)

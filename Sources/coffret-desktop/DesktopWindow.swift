@@ -51,11 +51,23 @@ internal import Glibc
         unsafe gtk_widget_set_vexpand(words.widget, 1)
         cover = .box(GTK_ORIENTATION_VERTICAL, spacing: 0, [words])
         cover.add(style: "cover")
+        Self.forgetRecentFiles()
         unsafe gtk_widget_set_visible(cover.widget, 0)
         build()
     }
 
     deinit { unsafe g_main_loop_unref(loop) }
+
+    /// GTK keeps a list of what was chosen in its dialogs, in clear and for all programs.
+    private static func forgetRecentFiles() {
+        // G_TYPE_BOOLEAN is a macro, which Swift does not see.
+        var value = GValue()
+        unsafe g_value_init(&value, GType(5 << 2))
+        unsafe g_value_set_boolean(&value, 0)
+        unsafe g_object_set_property(
+            UnsafeMutableRawPointer(gtk_settings_get_default()).assumingMemoryBound(to: GObject.self),
+            "gtk-recent-files-enabled", &value)
+    }
 
     private func build() {
         let lock = LockScreen(store, environment) { [unowned self] in open() }

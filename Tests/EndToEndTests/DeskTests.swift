@@ -44,6 +44,28 @@ struct DeskTests {
         #expect(said.contains("cleared in 1 s") && !said.contains("secret"))
     }
 
+    @Test(
+        "a copied password leaves the clipboard when the store locks, long before its time is up",
+        .enabled(if: hasClipboard && DesktopScreen.isAvailable, "Xvfb, xclip, xdotool or dbus is not installed"),
+        .enabled(if: AgentRunner.isAvailable, "needs coffret-agent"))
+    func clipboardAtLock() throws {
+        let (screen, agent) = (try DesktopScreen(), try AgentRunner())
+        defer { try? agent.stop() }
+        try agent.runner.succeed("new", "--type", "login", "GitHub", "--secret", "password", input: "copied secret\n")
+        try #require(try agent.unlock().exitCode == 0)
+        let variables = screen.environment.mapValues { Optional($0) }
+        try agent.succeed("copy", "GitHub", "--clear-after", "86400", environment: variables)
+        func clipboard() throws -> String {
+            try ProcessRunner.run(
+                "/usr/bin/timeout", ["-s", "KILL", "60", "xclip", "-selection", "clipboard", "-out"],
+                environment: screen.environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+            ).text
+        }
+        #expect(try clipboard() == "copied secret")
+        try agent.succeed("lock")
+        try Waiting.until("the clipboard is cleared") { try clipboard() != "copied secret" }
+    }
+
     @Test("without a display and a terminal, copying is a clear error")
     func noClipboard() throws {
         let runner = try CoffretRunner()

@@ -59,6 +59,34 @@ struct DraftTests {
         #expect(try Self.files(world) == [])
     }
 
+    @Test("R135: a session that settles another one's draft in one vault keeps its own in the other")
+    func ownStay() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        try #require(try world.agent.unlock().exitCode == 0)
+        let base = try Self.text(world, "tomatoes")
+        let session = try world.session(isJSON: false)
+        var own = Self.keep("tomatoes", base + "canary-own\n", base: base)
+        own.vault = "Personal"
+        #expect(try session.perform(own).isKept)
+        let agent = try #require(world.agent.processID)
+        let before = try ProcessFiles.family(of: agent)
+        var other: SessionClient? = try world.session(isJSON: false)
+        var left = Self.keep("beans", "# Beans\n\nSoak them long.\n", base: "# Beans\n\nSoak them.\n")
+        left.vault = "Work"
+        #expect(try #require(other).perform(left).isKept)
+        other = nil
+        try Waiting.until("the other session is gone") {
+            try ProcessFiles.family(of: agent).allSatisfy(before.contains)
+        }
+        // The session has not looked at this vault before.
+        var read = FieldRead()
+        (read.item, read.vault) = ("beans", "Work")
+        #expect(try session.perform(read).text == "# Beans\n\nSoak them long.\n")
+        #expect(try Self.files(world).count == 1)
+        #expect(try !world.agent.succeed("show", "tomatoes").contains("canary-own"))
+    }
+
     @Test("R135: a change that names its draft takes it away, and so does a text that was taken back")
     func saved() throws {
         let world = try OperationWorld()

@@ -50,9 +50,9 @@ final class PageServer {
     var port: String { String(address.split(separator: ":")[2].prefix { $0 != "/" }) }
     var code: String { String(address.split(separator: "#")[1]) }
 
-    func end() {
+    func end(stopsAgent: Bool = true) {
         _ = process.kill(SIGTERM)
-        try? agent.stop()
+        if stopsAgent { try? agent.stop() }
     }
 
     /// Waits until it has ended by itself.

@@ -22,7 +22,7 @@ struct PageTests {
     }
 
     @Test(
-        "R36, R125, R126, R127, R130, R132, R134: the gate refuses all but the page's own requests, and those beyond its table"
+        "R36, R125, R126, R127, R130, R132, R133, R134: the gate refuses all but the page's own requests, and those beyond its table"
     )
     func gate() throws {
         let page = try PageServer()
@@ -124,7 +124,79 @@ struct PageTests {
     }
 
     @Test(
-        "R37, R157: the page in Chromium: list, search, writing, logins, history, trash, keys, lock; axe finds nothing, and nothing leaves it",
+        "R157: the screens of the window alone, with a front that is played: axe finds nothing",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func windowScreens() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let pictures = SharedData.packageRoot.appendingPathComponent(".build/pictures").path
+        let used = try ProcessRunner.run(Self.python, [Self.script("page_window.py"), page.address, pictures])
+        #expect(used.exitCode == 0, "\(used.text.suffix(400))\n\(used.errorText.suffix(1_200))")
+        #expect(used.text.contains("held: axe finds nothing"))
+    }
+
+    @Test(
+        "R135: typing goes on in Chromium while page, front or agent is killed; the text is in the note afterwards",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"),
+        arguments: ["page", "front", "agent"])
+    func kills(_ victim: String) throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let word = " Typed before the \(victim) went."
+        let person = try SpawnedProcess(
+            Self.python,
+            [
+                Self.script("page_kill.py"), page.address, page.agent.runner.folder.file("pictures"), "Water meter",
+                word,
+            ],
+            environment: ProcessInfo.processInfo.environment, input: .pipe, output: .pipe, error: .pipe)
+        func killPerson() throws {
+            for process in try ProcessFiles.family(of: person.processID).reversed() { kill(process, SIGKILL) }
+        }
+        var isKept = false
+        while !isKept, let line = person.readOutputLine() { isKept = line == "kept" }
+        guard isKept else {
+            try killPerson()
+            Issue.record(
+                "the page never said that it has kept the text: \(String(decoding: person.readError(), as: UTF8.self).suffix(800))"
+            )
+            return
+        }
+        switch victim {
+        case "page":
+            try killPerson()
+            page.end(stopsAgent: false)
+        case "front": kill(page.processID, SIGKILL)
+        default:
+            let agent = try #require(page.agent.processID)
+            for process in try ProcessFiles.family(of: agent) { kill(process, SIGKILL) }
+            try Waiting.until("the agent is gone") { page.agent.processID == nil }
+            #expect(try page.agent.unlock().exitCode == 0)
+        }
+        // The session of the page may take a moment to end.
+        try Waiting.until("the text is in the note") { try page.agent.succeed("show", "Water meter").contains(word) }
+        if victim != "page" { try killPerson() }
+    }
+
+    @Test(
+        "R169: 300 hostile texts as titles, texts, tags, fields and addresses are text, and nothing of them runs",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func hostile() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let file = page.agent.runner.folder.file("hostile.json")
+        let made = try ProcessRunner.run("/usr/bin/python3", [Self.script("page_hostile.py"), "make", file])
+        #expect(made.text == "300\n", "\(made.errorText)")
+        try page.agent.succeed("import", file)
+        let used = try ProcessRunner.run(
+            Self.python, [Self.script("page_hostile.py"), page.address, page.agent.runner.folder.file("pictures")],
+            timeoutSeconds: 600)
+        #expect(used.exitCode == 0, "\(used.text.suffix(400))\n\(used.errorText.suffix(1_200))")
+        #expect(used.text.contains("R169: no node but those of the page"))
+    }
+
+    @Test(
+        "R37, R157, R170: the page in Chromium: list, search, writing, logins, history, trash, keys, lock; axe finds nothing, and nothing leaves it",
         .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
     func browser() throws {
         let page = try PageServer()

@@ -236,6 +236,48 @@ struct WindowTests {
         #expect(windows.split(separator: "\n").count == 1)
     }
 
+    @Test("the vault goes into a folder of the person's choice; the page can neither read nor name it")
+    func choosing() throws {
+        let window = try Window(
+            """
+            const none = await ask("front.choose", { kind: "file", name: "../../x" });
+            const chosen = (await ask("front.choose", { kind: "target" })).ok;
+            const { ticket } = chosen;
+            const read = await ask("front.get", { ticket, offset: 0 });
+            const written = await ask("front.put", { ticket, bytes: "YWJj" });
+            const outside = await ask("front.export", { ticket, format: "markdown", name: "../Outside" });
+            const done = await ask("front.export", { ticket, format: "markdown", name: "Notes" });
+            await report({ none: none.error.code, name: chosen.name, members: Object.keys(chosen).join(), read: read.error.code,
+              written: written.error.code, outside: outside.ok ? "done" : "refused", done: String(done.ok?.items?.notes) });
+            """)
+        let screen = window.screen
+        try screen.window("^Save the file$")
+        try screen.press("Escape")
+        try screen.waitUntilNoWindow("^Save the file$")
+        try screen.window("^Write into a folder$")
+        let folder = window.agent.runner.folder.file("chosen")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try screen.type(folder)
+        // The dialog looks for the folder while the path is typed, and takes a key after that.
+        try Waiting.until("the folder is chosen", everyMilliseconds: 500) {
+            try screen.press("Return")
+            return try screen.xdotool("search", "--onlyvisible", "--name", "^Write into a folder$").text.isEmpty
+        }
+        #expect(
+            try window.report() == [
+                "none": "front.choice.none", "name": "chosen", "members": "ticket,name",
+                "read": "front.request.invalid",
+                "written": "front.request.invalid", "outside": "refused", "done": "1",
+            ])
+        let files = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
+        #expect(files.contains { $0.hasSuffix("Tomatoes.md") }, "\(files)")
+        #expect(files.allSatisfy { $0.hasPrefix("Notes") })
+        // GTK remembers nothing of it for other programs.
+        let found = try ProcessRunner.run(
+            "/bin/grep", ["-rlF", folder, window.agent.runner.folder.file("home/.local")])
+        #expect(found.text == "")
+    }
+
     @Test("R136: a page that others can write is not shown")
     func untrusted() throws {
         let runner = try CoffretRunner()

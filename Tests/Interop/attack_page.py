@@ -139,7 +139,7 @@ check("an operation is answered", ask({"do": "item.list", "with": {"limit": 5}})
 
 # Less power, and nothing beyond the table (R132, R134).
 for name in ["field.read", "secret.generate", "note.unlock", "reference.read", "login.match", "export.run", "import.run", "token.create", "settings.edit",
-             "device.revoke", "recovery.list", "key.list", "server.join", "backup.create", "file.read", "ssh.sign", "vault.remove", "nothing.known", "", "item.list\0"]:
+             "device.revoke", "recovery.list", "key.list", "server.join", "backup.create", "file.read", "ssh.sign", "vault.remove", "nothing.known", "", "item.list\0", "front.choose", "front.export", "device.approve", "device.follow"]:
     check(f"{name!r} is refused", ask({"do": name, "with": {}})["error"]["code"] == "front.request.refused")
 for value in [True, False, None]:
     check(f"revealsSecrets {value} is refused", ask({"do": "item.read", "with": {"item": "GitHub", "revealsSecrets": value}})["error"]["code"] == "front.request.refused")
@@ -150,6 +150,39 @@ for value in [{"do": "hello", "attended": True}, {"do": "hello", "progress": Tru
 for body in [b"", b"[]", b"{", b'{"do":"hello","do":"field.read"}', b"\xff", b"null", b'{"do":"hello"}{"do":"hello"}']:
     check(f"{body!r} is invalid", ask(body=body)["error"]["code"] == "front.request.invalid")
 check("it still answers", "ok" in ask({"do": "hello"}))
+
+# Files of the page: bounded, by ticket, and none that it did not make itself (R132).
+ticket = ask({"do": "front.hold"})["ok"]["ticket"]
+check("bytes go in", ask({"do": "front.put", "with": {"ticket": ticket, "bytes": "YWJj"}})["ok"]["byteCount"] == 3)
+check("and at the end", ask({"do": "front.put", "with": {"ticket": ticket, "bytes": "ZGVm"}})["ok"]["byteCount"] == 6)
+check("they come out from a place on", ask({"do": "front.get", "with": {"ticket": ticket, "offset": 2}})["ok"]["bytes"] == "Y2RlZg==")
+check("nothing is behind the end", ask({"do": "front.get", "with": {"ticket": ticket, "offset": 1 << 39}})["ok"]["bytes"] == "")
+for fields in [{}, {"ticket": "0" * 32}, {"ticket": "../1"}, {"ticket": 3}, {"ticket": ticket, "path": "/etc/passwd"}]:
+    for name in ["front.get", "front.put", "front.drop", "front.progress", "front.cancel", "front.attach", "front.fetch", "front.import"]:
+        if name == "front.drop" and "ticket" in fields and isinstance(fields["ticket"], str) and "path" not in fields:
+            continue
+        extra = {"front.get": {"offset": 0}, "front.put": {"bytes": "YQ=="}}.get(name, {})
+        check(f"{name} with {fields} is invalid", ask({"do": name, "with": {**extra, **fields}})["error"]["code"] == "front.request.invalid")
+for bytes_ in ["YQ", "Y Q==", "\u00e9", 5]:
+    check(f"bytes {bytes_!r} are invalid", ask({"do": "front.put", "with": {"ticket": ticket, "bytes": bytes_}})["error"]["code"] == "front.request.invalid")
+for offset in [-1, "0", 1.5, 1 << 62]:
+    check(f"offset {offset!r} is invalid", ask({"do": "front.get", "with": {"ticket": ticket, "offset": offset}})["error"]["code"] == "front.request.invalid")
+refusal = ask({"do": "front.attach", "with": {"ticket": ticket, "item": "Water meter", "name": "../../x"}})
+check("a name with a path is refused by the session", "error" in refusal, refusal)
+tickets = [ask({"do": "front.hold"}) for _ in range(40)]
+check("a page holds few files", [("ok" in answer) for answer in tickets].count(True) == 15 and tickets[-1]["error"]["code"] == "front.busy", tickets[-1])
+for answer in tickets:
+    if "ok" in answer:
+        ask({"do": "front.drop", "with": {"ticket": answer["ok"]["ticket"]}})
+check("it holds others after that", "ok" in ask({"do": "front.hold"}))
+
+# Drafts: names of files are not for the page to choose (R132).
+for name in ["", "../../../draft", "0" * 31, "g" * 32, "A" * 32, "0" * 64]:
+    check(f"a draft is not called {name!r}", ask({"do": "draft.keep", "with": {"draft": name, "item": "Water meter", "text": "x", "baseText": ""}})["error"]["code"] == "operation.request.invalid")
+
+# Secrets are given one by one, and not many at once (R133).
+codes = [ask({"do": "front.copy", "with": {"item": "no such item"}})["error"]["code"] for _ in range(22)]
+check("R133: many secrets are refused", codes[:20] == ["front.copy.failed"] * 20 and codes[20:] == ["front.reveal.many"] * 2, codes)
 
 # What waits for changes holds up nothing, and there is a bound.
 waiting = []

@@ -121,6 +121,13 @@ with sync_playwright() as playwright:
     wait("they are in", "[...document.querySelectorAll('.report')].some((card) => /12 items are in /.test(card.innerText))")
     choose(page.get_by_role("button", name="Choose files"), [big])
     wait("one that is no source is said to be none", "[...document.querySelectorAll('.report')].some((card) => card.querySelector('h2').innerText === 'seed-order.pdf' && !/Reading|Ready/.test(card.querySelector('b').innerText))")
+    texts = [write("walk.md", "# A walk\n\nalong the harbour, é\n".encode()), write("list.md", b"bread, string, paint\n")]
+    choose(page.get_by_role("button", name="Choose files"), texts)
+    wait("texts", "[...document.querySelectorAll('.report')].some((card) => card.querySelector('h2').innerText === '2 texts' && /Ready to take in 2 items/.test(card.innerText))")
+    page.get_by_role("button", name="Take in 2 items").click()
+    wait("they are in", "[...document.querySelectorAll('.report')].some((card) => card.querySelector('h2').innerText === '2 texts' && /2 items are in /.test(card.innerText))")
+    choose(page.get_by_role("button", name="Choose files"), texts)
+    wait("a second time nothing is new", "[...document.querySelectorAll('.report')].some((card) => card.querySelector('h2').innerText === '2 texts' && /Nothing new/.test(card.innerText))")
     check("a tab exports nothing", page.get_by_role("button", name="Choose a folder").count() == 0)
 
     # Devices and settings.

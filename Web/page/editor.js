@@ -112,7 +112,7 @@ export class NoteEditor {
     try {
       const answer = await ask("draft.keep", { draft: this.draft, item: this.id, vault: this.vault, text, baseText: this.base });
       this.isLocked = !answer.isKept;
-      if (answer.isKept) this.kept = text; else void this.save();
+      if (answer.isKept) { this.kept = text; this.status.title = words.kept; } else void this.save();
     } catch (error) {
       if (error instanceof Locked) { tell("locked"); return; }
       this.keepSoon(Date.now());
@@ -122,6 +122,7 @@ export class NoteEditor {
   /** @param {string} [failure] */
   showState(failure) {
     this.dot.className = failure ? "dot bad" : this.isChanged || this.isSaving ? "dot wait" : "dot";
+    if (this.kept !== this.text) this.status.removeAttribute("title");
     this.status.textContent = failure ? `${words.notSaved}: ${failure}` : this.isChanged || this.isSaving ? words.saving : `Saved ${whenExactly(this.savedAt).replace(/^today /, "")}`;
   }
 

@@ -21,6 +21,11 @@ let sumText = "";
 /** @type {{word: string, nearest: string[]}[]} */
 let corrections = [];
 let index = -1;
+/**
+ * The row that is wanted and has not come yet.
+ * @type {{ index: number, opens: boolean } | null}
+ */
+let awaited = null;
 
 const space = el("div", { class: "space" });
 const rows = el("div", { class: "rows", role: "listbox", tabindex: "0", id: "rows", "aria-label": words.allNotes });
@@ -93,7 +98,7 @@ export async function reload(options = {}) {
   rows.setAttribute("aria-label", isSearch ? `Found for ${state.query}` : state.view.name);
   rows.classList.toggle("compact", rowHeight() === 60);
   space.style.height = `${height()}px`;
-  if (!options.keepsPlace) { rows.scrollTop = 0; index = -1; }
+  if (!options.keepsPlace) { rows.scrollTop = 0; index = -1; awaited = null; }
   draw();
   if (isSearch) say(`${number(total)} found`);
   tell("listed");
@@ -116,6 +121,7 @@ function row(number) {
       pages.set(key, found.rows);
       if (pages.size > pageCountMax) pages.delete([...pages.keys()].find((other) => Math.abs(other - key) > 2) ?? -1);
       draw();
+      if (awaited && row(awaited.index)) move(awaited.index, awaited.opens);
     }, fail));
   }
   return null;
@@ -143,7 +149,7 @@ function draw() {
   for (let at = from; at < to; at++) {
     const item = row(at);
     const isSelected = item ? item.id === state.selected : false;
-    if (isSelected) index = at;
+    if (isSelected && !awaited) index = at;
     const node = el("div", {
       class: `item ${item && item.kind !== "note" ? "other" : "note"}`, role: "option", id: `row-${at}`, "aria-selected": String(isSelected), "aria-setsize": total, "aria-posinset": at + 1,
       // At the press: the node may be another one by the time the button is let go.
@@ -183,6 +189,7 @@ export function move(to, opens = false) {
   if (top < at) rows.scrollTop = top / scale();
   if (bottom > at + rows.clientHeight) rows.scrollTop = (bottom - rows.clientHeight) / scale();
   const item = row(index);
+  awaited = item ? null : { index, opens };
   if (item) { state.selected = item.id; tell("selected"); if (opens) tell("opened"); }
   draw();
 }

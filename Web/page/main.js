@@ -72,7 +72,8 @@ async function start() {
   await begin();
   state.front = await ask("front.hello");
   await readVaults();
-  const drafts = await ask("draft.settle", {}, { byProgram: true });
+  // A page that begins is not kept from it by a text that cannot be saved now.
+  const drafts = await ask("draft.settle", {}, { byProgram: true }).catch((error) => { if (error instanceof Locked) throw error; return { items: [] }; });
   const banner = state.front.front === "tab" ? el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
     el("button", { type: "button", class: "button small", onclick: (/** @type {any} */ event) => event.target.closest(".notice").remove() }, words.understood)) : null;
   app = el("div", { class: "app show-list" }, sidebar(), list(), pane());

@@ -79,6 +79,10 @@ export function drawSidebar() {
   const kinds = counts.kinds;
   const others = Object.keys(kinds).filter((kind) => kind !== "note" && kind !== "login" && kinds[kind] > 0).sort();
   const step = stepWords();
+  // It is drawn anew with each change of the store: where it stands, and who has the keyboard, stays.
+  const scrollTop = place.querySelector(".scroll")?.scrollTop ?? 0;
+  const label = (/** @type {Element} */ button) => button.querySelector(".label")?.textContent ?? button.getAttribute("aria-label");
+  const focused = document.activeElement instanceof HTMLButtonElement && place.contains(document.activeElement) ? label(document.activeElement) : null;
   place.replaceChildren(
     el("label", { class: "vault" }, el("span", { class: "crest" }, icon("chest", "large")),
       el("span", { class: "grow" }, el("span", { class: "unseen" }, words.vault),
@@ -110,4 +114,7 @@ export function drawSidebar() {
     el("div", { class: "foot" },
       el("span", { class: "step" }, el("span", { class: `dot ${step.dot}` }), step.text),
       iconButton("lock", words.lockNow, () => tell("lock"))));
+  const scroll = place.querySelector(".scroll");
+  if (scroll) scroll.scrollTop = scrollTop;
+  if (focused !== null) [...place.querySelectorAll("button")].find((button) => label(button) === focused)?.focus();
 }

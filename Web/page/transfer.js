@@ -45,7 +45,34 @@ export function bringIn(files) {
 }
 
 /** @param {File[]} files */
-function lookAt(files) { for (const file of files) void look(file.name, file.size, () => giveToFront(file)); }
+function lookAt(files) {
+  // What a file in memory is called nobody knows, and Markdown is told by its name alone: it comes in as an archive.
+  const texts = files.filter((file) => /\.(md|markdown)$/i.test(file.name));
+  if (texts.length) void look(texts.length === 1 ? texts[0].name : counted(texts.length, "text", "texts"), texts.reduce((sum, file) => sum + file.size, 0), async () => giveToFront(new Blob(texts.flatMap(archived))));
+  for (const file of files) if (!texts.includes(file)) void look(file.name, file.size, () => giveToFront(file));
+}
+
+/**
+ * A file as a part of a tar archive (POSIX ustar). The name is cut to the 100 bytes that it has room for.
+ * @param {File} file
+ * @returns {BlobPart[]}
+ */
+function archived(file) {
+  const head = new Uint8Array(512);
+  const put = (/** @type {number} */ at, /** @type {string} */ text) => head.set(new TextEncoder().encode(text), at);
+  const ending = /\.[a-z]+$/i.exec(file.name)?.[0] ?? "";
+  let stem = file.name.slice(0, file.name.length - ending.length);
+  while (new TextEncoder().encode(stem + ending).length > 100) stem = [...stem].slice(0, -1).join("");
+  put(0, stem + ending);
+  put(100, "0000600\0");
+  put(124, `${file.size.toString(8).padStart(11, "0")}\0`);
+  put(136, `${Math.floor(file.lastModified / 1000).toString(8).padStart(11, "0")}\0`);
+  put(148, "        ");
+  put(156, "0");
+  put(257, "ustar\u000000");
+  put(148, `${head.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, "0")}\0 `);
+  return [head, file, new Uint8Array((512 - (file.size % 512)) % 512)];
+}
 
 async function lookAtFolder() {
   try {

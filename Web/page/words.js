@@ -55,7 +55,7 @@ export const words = {
   nothingPicked: "Pick something from the list, or begin with Ctrl+N.", nothingHere: "Nothing is here.",
   lockedTitle: "Coffret is locked.", lockedMore: "Nothing of your notes is on this page now.", lockedNext: "coffret open --browser opens it again.",
   banner: "In a browser, its extensions can read what you see here. The window of Coffret has none.", understood: "Understood",
-  saving: "Saving …", notSaved: "Not saved", show: "Show", hide: "Hide", copy: "Copy", hidden: "hidden", oneTimeCode: "one-time code", website: "website",
+  saving: "Saving …", kept: "Kept on this computer", notSaved: "Not saved", show: "Show", hide: "Hide", copy: "Copy", hidden: "hidden", oneTimeCode: "one-time code", website: "website",
   cancel: "Cancel", save: "Save", title: "Title", generate: "Make a new password", remove: "Take this field away", addField: "Add a field",
   putBack: "Put it back", removeForGood: "Remove for good", bringBack: "Bring it back", lockedNote: "This note is locked.",
   lockedNoteMore: "It is sealed under a passphrase of its own.", lockedNoteTab: "The page in a browser does not open it: coffret note unlock does, in a terminal.",

@@ -104,6 +104,9 @@ final class DraftBook {
     /// Lets go of the drafts that this session writes: they lie there for whoever comes.
     func release() { held = [:] }
 
+    /// Lets go of drafts that were taken and stay.
+    func release(_ names: [Name]) { for name in names { held[name] = nil } }
+
     /// Takes the drafts of a vault that nobody writes, to be dropped once they are saved.
     ///
     /// - Returns: nil for one that cannot be read.

@@ -53,7 +53,8 @@ extension StoreDesk {
             try drafts.drop(name)
             answer.items.append(settled)
         }
-        try drafts.release()
+        // Those that this session writes itself stay its own.
+        try drafts.release(abandoned.map(\.name))
         return answer
     }
 

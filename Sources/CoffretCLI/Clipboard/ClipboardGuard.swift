@@ -2,8 +2,10 @@
 // of what was copied, never the text, and it leaves alone what the person copied meanwhile.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCrypto
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 /// The waiting half of `coffret copy`: a process of its own that outlives the command.
@@ -12,9 +14,12 @@ enum ClipboardGuard {
 
     static let device = OptionDescription.value("terminal", "PATH", "the terminal whose clipboard it is")
 
+    static let store = OptionDescription.value(
+        "until-locked", "PATH", "the store whose locking ends the wait")
+
     static let description = CommandDescription(
-        "clear-clipboard-later", "Clear the clipboard when time is up", options: [seconds, device], isHidden: true,
-        run: run)
+        "clear-clipboard-later", "Clear the clipboard when time is up", options: [seconds, device, store],
+        isHidden: true, run: run)
 
     private static let keyByteCount = 32
     private static let hashByteCount = 32
@@ -23,7 +28,10 @@ enum ClipboardGuard {
     ///
     /// - Parameter bytes: what was copied; a random key and its keyed hash go through a pipe.
     /// - Parameter clipboard: the terminal's is reached by its name, because the process leaves the session.
-    static func start(for bytes: [UInt8], seconds count: Int, on clipboard: Clipboard) throws {
+    /// - Parameter context: says which store clears the clipboard too when it locks, if an agent has it unlocked now.
+    static func start(
+        for bytes: [UInt8], seconds count: Int, on clipboard: Clipboard, _ context: CommandContext
+    ) throws {
         let key = SecretBytes.random(byteCount: keyByteCount)
         // EXPOSE: the key is of no use but to the process that it is handed to.
         var message = unsafe key.withUnsafeBytes { unsafe Array($0) }
@@ -31,6 +39,8 @@ enum ClipboardGuard {
         do throws(SystemFailure) {
             let (inputEnd, inputSource) = try ChildProcess.makePipe()
             var words = ["/proc/self/exe", description.name, "--seconds", "\(count)"]
+            let path = (try? StoreAccess.path(context)).flatMap { AgentLocation.canonical($0) }
+            if let path, isUnlocked(path, context) { words += ["--until-locked", path] }
             if clipboard == .terminal {
                 guard let name = TerminalPrompt.deviceName else { throw SystemFailure(number: ENOTTY) }
                 words += ["--terminal", name]
@@ -65,16 +75,30 @@ enum ClipboardGuard {
         let key = SecretBytes(consuming: &keyBytes)
         let expected = Array(message[keyByteCount...])
         message.zero()
-        sleep(UInt32(context.arguments.number(seconds) ?? 45))
+        wait(context)
         guard var content = clipboard.content() else { return }
         defer { content.zero() }
         if hash(content, key: key) == expected { clipboard.clear() }
     }
 
+    /// Waits until time is up, or until the store locks that was unlocked when the text was copied.
+    private static func wait(_ context: CommandContext) {
+        let end = ContinuousClock.now + .seconds(context.arguments.number(seconds) ?? 45)
+        let path = context.arguments.value(store)
+        while ContinuousClock.now < end {
+            if let path, !isUnlocked(path, context) { return }
+            sleep(1)
+        }
+    }
+
+    private static func isUnlocked(_ path: String, _ context: CommandContext) -> Bool {
+        (try? AgentClient.connect(context.environment)?.status(of: path).first?.isUnlocked) == true
+    }
+
     /// A terminal does not say what is on its clipboard: what was copied there meanwhile goes as well. One that is gone, or
     /// belongs to somebody else by then, is left alone.
     private static func clearTerminal(_ path: String, _ context: CommandContext) {
-        sleep(UInt32(context.arguments.number(seconds) ?? 45))
+        wait(context)
         do throws(SystemFailure) {
             let terminal = try OwnedDescriptor.open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK)
             var information = stat()

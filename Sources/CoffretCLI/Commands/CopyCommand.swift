@@ -13,7 +13,7 @@ enum CopyCommand {
     static let description = CommandDescription(
         "copy", group: .secrets, "Copy a password or another field to the clipboard",
         discussion: [
-            "The clipboard is cleared afterwards, unless you copied something else meanwhile; a terminal's is cleared in any case, because it cannot be looked at. Works with Wayland (wl-copy), X11 (xclip, xsel), and terminals that know OSC 52, also over ssh."
+            "The clipboard is cleared afterwards, and when the store locks, unless you copied something else meanwhile; a terminal's is cleared in any case, because it cannot be looked at. Works with Wayland (wl-copy), X11 (xclip, xsel), and terminals that know OSC 52, also over ssh."
         ],
         arguments: [CommonArguments.item, field], options: [seconds],
         examples: [
@@ -61,7 +61,7 @@ enum CopyCommand {
                 hint: "install wl-clipboard or xclip, or use coffret show ITEM --field NAME")
         }
         try clipboard.copy(bytes)
-        if count > 0 { try ClipboardGuard.start(for: bytes, seconds: count, on: clipboard) }
+        if count > 0 { try ClipboardGuard.start(for: bytes, seconds: count, on: clipboard, context) }
         let clearing = count == 0 ? "It stays there." : "It is cleared in \(count) s."
         let what = TextWidth.displaySafe(what)
         guard clipboard == .terminal else { return (false, "\(what) is on the clipboard. \(clearing)") }

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The screens that the window alone has, in Chromium. Replies that need a window, a server or a person are played; all others are real.
+
+Usage: page_window.py ADDRESS PICTURES
+"""
+import json, sys
+
+from page_person import Person, check, sync_playwright
+
+hour = "2026-05-20T09:12:00+02:00"
+device = {"model": "Debian", "kind": "device", "added": "2026-01-14T10:00:00+01:00", "revoked": False, "current": False}
+devices = [{**device, "id": "a1", "name": "laptop", "current": True}, {**device, "id": "b2", "name": "tower"}, {**device, "id": "c3", "name": "old ThinkPad"},
+           {**device, "id": "d4", "name": "sheet in the drawer", "kind": "paper"}]
+synced = {"vault": "Personal", "id": "", "itemCount": 8, "serverHasOther": False, "pending": 0, "waitingFileCount": 0, "devices": [
+    {"id": "b2", "name": "tower", "hasEverything": True, "ahead": False, "heard": hour}, {"id": "c3", "name": "old ThinkPad", "hasEverything": False, "ahead": False, "heard": "2026-04-10T09:12:00+02:00"}]}
+asked = []
+
+
+audit = {"passwordCount": 42, "hiddenCount": 0, "isStrengthKnown": True, "counts": [{"flaw": "weak", "count": 1}, {"flaw": "reused", "count": 2}, {"flaw": "old", "count": 0}],
+         "items": [{"item": "GitHub", "title": "GitHub", "flaws": ["weak", "reused"], "changed": hour, "reuseGroup": 1}, {"item": "0" * 32, "title": "Harbour Office", "flaws": ["reused"], "changed": hour, "reuseGroup": 1}]}
+
+
+with sync_playwright() as playwright:
+    person = Person(playwright, sys.argv[1], sys.argv[2])
+    page, evaluate, wait, screen = person.page, person.evaluate, person.wait, person.screen
+
+    def play(route):
+        request = json.loads(route.request.post_data)
+        name, fields = request["do"], request.get("with", {})
+        asked.append(request)
+        played = {
+            "front.hello": lambda: {"front": "window", "version": "0.1.0", "store": "store", "refuses": []},
+            "device.list": lambda: {"devices": devices}, "device.follow": lambda: {"requests": [{"id": "81b852f904aac731", "since": hour}]},
+            "sync.read": lambda: {"vaults": [synced], "listening": True}, "password.audit": lambda: audit,
+            "device.approve": lambda: {"id": "e5", "name": "tablet"}, "settings.edit": lambda: {"syncs": True, "opensWhenAsked": False, **fields},
+            "front.choose": lambda: {"ticket": "f" * 32, "name": "Backup"}, "front.progress": lambda: {"done": 3, "total": 4},
+            "front.export": lambda: {"items": {"notes": 8, "identical": 0, "otherItems": 1, "attachments": 0, "locked": 1, "trashed": 0, "byteCount": 900, "warnings": []}, "faulty": []},
+            "front.drop": lambda: {},
+        }
+        if name in played:
+            route.fulfill(status=200, content_type="application/json", body=json.dumps({"ok": played[name]()}))
+            return
+        route.fallback()
+
+    page.route("**/do", play)
+    person.open()
+    check("the window has no word about browsers", page.get_by_text("Understood").count() == 0)
+    side = page.locator(".side")
+    side.get_by_role("button", name="Logins").click()
+    wait("a login", "document.querySelectorAll('.rows .item').length === 1")
+    person.click_row("GitHub")
+    wait("a secret can be shown", "document.querySelector('[aria-label^=Show]') !== null")
+
+    side.get_by_role("button", name="Devices").click()
+    wait("who asks", "document.querySelector('.pane').innerText.includes('81b8 52f9')")
+    check("which is behind", "is behind" in person.text(".pane"))
+    screen("devices")
+    page.get_by_role("button", name="Let it in").click()
+    wait("the sheet", "document.querySelector('dialog[open] input')?.value === '81b8 52f9'")
+    screen("pair")
+    page.locator("dialog").get_by_role("button", name="Let it in").click()
+    wait("it is in", "document.querySelector('dialog') === null && document.querySelector('.toast')?.innerText.includes('tablet')")
+    check("its number went without spaces", [each["with"] for each in asked if each["do"] == "device.approve"] == [{"pairing": "81b852f9"}])
+
+    side.get_by_role("button", name="Passwords").click()
+    wait("weak ones", "document.querySelector('.pane').innerText.includes('Used twice · 2')")
+    screen("passwords")
+    page.locator(".pane").get_by_role("button", name="GitHub").first.click()
+    wait("the login is open", "document.querySelector('.hero h1')?.innerText === 'GitHub'")
+
+    side.get_by_role("button", name="Settings").click()
+    wait("settings", "document.querySelectorAll('.box').length === 2")
+    page.get_by_label("Keep the store locked unless asked to open it").check()
+    wait("it is kept", "document.querySelectorAll('.box')[1].checked && !document.querySelectorAll('.box')[1].disabled")
+    check("one setting went", [each["with"] for each in asked if each["do"] == "settings.edit"] == [{"opensWhenAsked": True}])
+
+    side.get_by_role("button", name="Bring in, take out").click()
+    wait("export", "document.querySelector('#export-format') !== null")
+    page.get_by_label("Format").select_option("html")
+    screen("export")
+    page.get_by_role("button", name="Choose a folder").last.click()
+    wait("it is written", "document.querySelector('.pane').innerText.includes('9 items are in Backup/')")
+    check("what is left out is said", "1 locked note was left out" in person.text(".pane"))
+    export = [each["with"] for each in asked if each["do"] == "front.export"]
+    check("the page names no path", len(export) == 1 and set(export[0]) == {"ticket", "vault", "format", "name"} and "/" not in export[0]["name"], export)
+    person.check_end()
