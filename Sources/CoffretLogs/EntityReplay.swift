@@ -126,8 +126,10 @@ extension LogRepository {
                     ranks.formUnion(try machine.store.items.versions(of: entity))
                 }
             }
+            // The tip of a checkpoint is kept below which history was dropped; what it wrote is in the tree.
+            let floor = machine.droppedBelow.map { machine.members.chain.states[$0].accepted } ?? Frontier()
             var steps: [EntityReplay.Step] = []
-            for rank in ranks.sorted() {
+            for rank in ranks.sorted() where !floor.covers(rank.dot) {
                 for stored in try machine.store.entries(at: rank.dot) where stored.entry.height == rank.height {
                     let entry = stored.entry
                     guard try machine.counts(entry) else { continue }
@@ -143,16 +145,11 @@ extension LogRepository {
             // Entries below a base may be gone, or not here yet: what they wrote is in its tree.
             let kept = Set(steps.map(\.rank.dot))
             var facts: [FactKey: CurrentFacts] = [:]
-            for link in Set([machine.droppedBelow, machine.base].compactMap(\.self)) {
-                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
-                for prefix in prefixes {
-                    try files.facts.forEachFact(in: files.tree(root), from: prefix) { (fact) throws(StorageError) in
-                        guard fact.key.bytes.starts(with: prefix) else { return false }
-                        if !kept.contains(fact.dot) {
-                            facts[fact.key, default: [:]][fact.dot] = CurrentFact(
-                                height: fact.height, content: fact.content.inEntry)
-                        }
-                        return true
+            for prefix in prefixes {
+                for (key, found) in try beginning(machine, withPrefix: prefix, without: kept) {
+                    for fact in found {
+                        facts[key, default: [:]][fact.dot] = CurrentFact(
+                            height: fact.height, content: fact.content.inEntry)
                     }
                 }
             }

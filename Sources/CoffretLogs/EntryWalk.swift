@@ -271,19 +271,41 @@ extension LogRepository {
 }
 
 extension LogRepository {
-    /// The facts of the trees below which history was dropped, or is not here yet, each once.
-    package func factsBelowHistory() throws(StorageError) -> [Fact] {
+    /// The facts that history begins with, ascending: those of the tree below which history was dropped, and those of the
+    /// base's tree whose entries are not among the kept ones, since they were deleted for good or did not come yet.
+    ///
+    /// - Parameter kept: places of entries that are not behind `droppedFrontier`.
+    package func beginning(without kept: Set<Dot>) throws(StorageError) -> [Fact] {
         try ask { (machine) throws(StorageError) in
-            var found: [FactKey: [Dot: Fact]] = [:]
-            for link in Set([machine.droppedBelow, machine.base].compactMap(\.self)) {
-                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
-                try files.facts.forEachFact(in: files.tree(root)) { (fact) throws(StorageError) in
-                    found[fact.key, default: [:]][fact.dot] = fact
-                    return true
-                }
-            }
-            return found.values.flatMap(\.values)
+            try beginning(machine, withPrefix: [], without: kept).values.flatMap(\.self).sorted()
         }
+    }
+
+    func beginning(
+        _ machine: Machine, withPrefix prefix: [UInt8], without kept: Set<Dot>
+    ) throws(StorageError) -> [FactKey: [Fact]] {
+        func facts(ofTreeAt link: Int?) throws(StorageError) -> [FactKey: [Fact]] {
+            guard let link, let root = machine.members.chain.links[link].checkpoint?.root else { return [:] }
+            var found: [FactKey: [Fact]] = [:]
+            try files.facts.forEachFact(in: files.tree(root), from: prefix) { (fact) throws(StorageError) in
+                guard fact.key.bytes.starts(with: prefix) else { return false }
+                if !kept.contains(fact.dot) { found[fact.key, default: []].append(fact) }
+                return true
+            }
+            return found
+        }
+        var found = try facts(ofTreeAt: machine.droppedBelow)
+        guard machine.base != machine.droppedBelow else { return found }
+        for (key, newer) in try facts(ofTreeAt: machine.base) {
+            let known = Set((found[key] ?? []).map(\.dot))
+            if newer.contains(where: { !known.contains($0.dot) }) { found[key] = newer }
+        }
+        return found
+    }
+
+    /// Of each log the newest entry that lies below the tree with which history begins.
+    package func droppedFrontier() throws(StorageError) -> Frontier {
+        try ask { (machine) in machine.droppedBelow.map { machine.members.chain.states[$0].accepted } ?? Frontier() }
     }
 
     /// When that checkpoint was written, as its link states it.

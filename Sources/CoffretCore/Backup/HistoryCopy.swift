@@ -31,7 +31,9 @@ struct HistoryCopy {
         var names: [BlobName] = []
         var kept: Set<Dot> = []
         var walk = try inStorage(source.walk())
+        let dropped = try inStorage(source.droppedFrontier())
         while let entry = try inStorage(walk.next()) {
+            if dropped.covers(entry.dot) { continue }
             names.append(entry.name)
             kept.insert(entry.dot)
         }
@@ -45,8 +47,7 @@ struct HistoryCopy {
 
     /// Facts that stood before the first entry that is kept. Several of one key go into one entry each.
     private mutating func copyStart(without kept: Set<Dot>) throws {
-        let start = try inStorage(source.factsBelowHistory()).filter { !kept.contains($0.dot) }
-        var rest = start.sorted()
+        var rest = try inStorage(source.beginning(without: kept))
         while !rest.isEmpty {
             var (layer, next): ([Fact], [Fact]) = ([], [])
             for fact in rest {

@@ -29,11 +29,13 @@ struct ShownHistory {
         self.records = records
         var (steps, kept): ([Step], Set<Dot>) = ([], [])
         var walk = try repository.walk()
+        let dropped = try repository.droppedFrontier()
         while let entry = try walk.next() {
+            if dropped.covers(entry.dot) { continue }
             kept.insert(entry.dot)
             steps.append(Step(time: entry.body.time, instance: entry.instance, entry: entry.name))
         }
-        start = try repository.factsBelowHistory().filter { !kept.contains($0.dot) }.sorted()
+        start = try repository.beginning(without: kept)
         if let first = start.first {
             let time = try repository.timeBelowHistory() ?? steps.last?.time ?? 0
             steps.append(Step(time: time, instance: first.dot.instance, entry: nil))
