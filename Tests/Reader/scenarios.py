@@ -31,13 +31,18 @@ def field(attribute, value, *replaces, entity=LOGIN):
     return entity, attribute, None if value is None else b'\0' + cbor.encode(value), b'', list(replaces)
 
 
+WATCHERS = []  # called with the folder of each store that is read, and what the reader made of its vault
+
+
 def read(world, **more):
     """The vault of a world, written to a disk and read from there."""
     with tempfile.TemporaryDirectory() as folder:
         save(folder, world, PASSPHRASE, **more)
         store = Store(folder, PASSPHRASE)
-    if store.failures:
-        raise store.failures[0]
+        if store.failures:
+            raise store.failures[0]
+        for watch in WATCHERS:
+            watch(folder, store.vaults[0])
     return store.vaults[0]
 
 

@@ -57,29 +57,28 @@ class Vault:
         if self.kept is not None:
             self.index, self.dropped = indexed(LOGS.facts(self.blobs, self.kept.entries))
         self.index_names = {name: flags for (_, _, name), flags in self.index.items()}
-        todo = [name for name, flags in self.index_names.items()] + list(self.journal.entries)
         self.missing = set()
-        while todo:
-            name = todo.pop()
-            if name in self.entries or name in self.missing:
-                continue
-            if name not in self.blobs:
-                self.missing.add(name)
-                continue
-            try:
-                entry = self.judge.take(self.blobs.get(name, ENTRY), name)
-            except Failure as failure:
-                self.missing.add(name)
-                self.failures.append(failure)
-                continue
-            self.entries[name] = entry
-            if entry.before is not None:
-                todo.append(entry.before)
+        for name in [*self.index_names, *self.journal.entries]:
+            while name is not None and name not in self.entries and name not in self.missing:
+                name = self._take(name)
         for (instance, number, name), flags in self.index.items():
             entry = self.entries.get(name)
             fits = entry is None or (entry.author.instance, entry.number, entry.is_bare) == (instance, number, bool(flags & BARE))
             if not fits:
                 self.failures.append(Failure('storage.state.malformed', f'entry {name.hex()}', 'the index says something else'))
+
+    def _take(self, name):
+        """Takes an entry; the name of the one before it, if it has one."""
+        if name not in self.blobs:
+            self.missing.add(name)
+            return None
+        try:
+            entry = self.entries[name] = self.judge.take(self.blobs.get(name, ENTRY), name)
+        except Failure as failure:
+            self.missing.add(name)
+            self.failures.append(failure)
+            return None
+        return entry.before
 
     @property
     def base(self):
