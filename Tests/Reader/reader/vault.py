@@ -33,8 +33,8 @@ class Vault:
         self.journal = Journal(self.files.transactions, self.blobs)
         need(self.journal.generation <= keyring.generation, 'keys.keyring.rolled-back', f'vault {self.name}')
         self.kept = Kept(self.journal.kept) if self.journal.kept else None
-        self.accounts, self.chain, behind = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
-        self.failures += [failure for failure in (behind, self.chain.problem) if failure is not None]
+        self.accounts, self.chain, self.behind = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
+        self.failures += [failure for failure in (self.behind, self.chain.problem) if failure is not None]
         self._check_keys()
         self.checkpoints = Checkpoints(self.chain, keys.keys)
         self.notes += self.checkpoints.failures
@@ -87,6 +87,8 @@ class Vault:
     def accepted(self, base):
         """What the base accepts in full."""
         known = base is None or base in self.checkpoints.of_link
+        if not known and self.behind is not None:
+            raise self.behind
         need(known, 'storage.state.malformed', f'base {base}', 'a member link that is not here, or has no checkpoint')
         return self.checkpoints.accept[base] if base is not None else {}
 
