@@ -119,11 +119,11 @@ def values():
     a.write([(NOTE, 'text', b'\0' + old, b'', [(a.id, 2)])])
     wrong.same('blob', note(read(world))[0], old.decode())
     new = old.replace(b'line 7 ', b'row 7 ')
-    a.write([(NOTE, 'text', delta(world, base, old, new), b'', [(a.id, 3)])])
+    a.write([(NOTE, 'text', delta(base, old, new), b'', [(a.id, 3)])])
     wrong.same('delta', note(read(world))[0], new.decode())
     a.write([(NOTE, 'text', b'\0' + longer, b'', [(a.id, 4)])])
     wrong.same('pieces', note(read(world))[0], longer.decode())
-    a.write([(NOTE, 'text', delta(world, secret('nothing'), old, new), b'', [(a.id, 5)])])
+    a.write([(NOTE, 'text', delta(secret('nothing'), old, new), b'', [(a.id, 5)])])
     vault = read(world)
     vault.check_values()
     wrong.same('no base', codes(vault.failures), ['storage.value.malformed'])
@@ -300,4 +300,3 @@ def members():
 
 
 ALL = [example, conflicts, waiting, values, bulk, refused, forked, revoked, recovered, members]
-__all__ = ['ALL', 'World']

@@ -6,8 +6,8 @@ Nothing here is meant to be fast or complete. Every random value is the hash of 
 import os
 
 from reader import cbor, suite
-from reader.blobs import CONTEXT, ENTRY, INNER, LEAF, STATE, VALUE, EpochKeys, name_of, plaintext
-from reader.suite import hashed, kdf, lp, u32, u64
+from reader.blobs import CONTEXT, ENTRY, STATE, VALUE, EpochKeys, name_of, plaintext
+from reader.suite import hashed, kdf, u32, u64
 from reader.tree import LOGS, Fact, hash_key
 
 MINUTE = 60_000
@@ -274,7 +274,7 @@ class Segment:
         return bytes(self.data)
 
 
-def index_facts(world, entries):
+def index_facts(entries):
     """The facts of the index of entries (L4), of (instance, number, height, name, byte count)."""
     facts = []
     for instance, number, height, name, size in entries:
@@ -350,6 +350,3 @@ def write(path, data):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'wb') as file:
         file.write(data)
-
-
-__all__ = ['World', 'Account', 'Device', 'save', 'secret', 'signed', 'index_facts', 'INNER', 'LEAF', 'lp']

@@ -5,7 +5,7 @@ import os
 from . import cbor
 from .accounts import Account
 from .devices import DeviceChain
-from .failure import Failure, ascends, is_bytes, is_int, is_list, need
+from .failure import Failure, ascends, is_int, is_list, need
 from .links import LINK_COUNT_MAX
 from .members import MemberChain
 from .suite import envelope_open, kdf

@@ -332,6 +332,3 @@ class Vault:
                     return False
                 number, name = number - 1, entry.before
         return True
-
-
-__all__ = ['Vault']
