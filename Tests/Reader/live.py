@@ -55,6 +55,8 @@ class Device:
     def vault(self, name):
         """What the reader makes of a vault, with all that does not verify."""
         store = Store(str(self.store), PASSPHRASE)
+        if store.failures:
+            raise RuntimeError('; '.join(map(str, store.failures)))
         found = store.vault(name)
         found.check_values()
         found.computed = found.check_roots()[0]

@@ -15,6 +15,8 @@ from .tree import LOGS, hash_key
 from .values import Values
 from .verdicts import Judge
 
+MEMORY_KEY_MAX = 24  # Spec/sync.md section 2
+
 
 class Vault:
     """A vault that was read. `failures` are things that do not verify, `notes` things that a person may want to know."""
@@ -225,7 +227,7 @@ class Vault:
         """The memory of the sync is a map of the keys that its page has."""
         if self.journal.memory:
             memory = cbor.decode(self.journal.memory, 'storage.state.malformed', 'memory of the sync')
-            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 23 for key in memory)
+            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= MEMORY_KEY_MAX for key in memory)
             need(good, 'storage.state.malformed', 'memory of the sync')
 
     def _compare(self):
