@@ -100,7 +100,7 @@ def pair(old, new, server):
         words = new.command('device', 'pair', server.address, '--qr', '--effort', 'light', '--name', 'second')
         waiting = subprocess.Popen(words, env=new.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
     try:
-        old.run('device', 'approve', waited(lambda: out.read_text(errors='replace'), r'(COFFRET-PAIR:\S+)'))
+        old.run('device', 'approve', waited(lambda: out.read_text(errors='replace'), r'(COFFRET-PAIR:\S+)\s'))
         if waiting.wait(PATIENCE):
             raise RuntimeError(out.read_text(errors='replace')[-500:])
     finally:
@@ -295,7 +295,7 @@ def run():
             purged(wrong, one)
             altered(wrong, one)
             told(wrong, folder)
-        except (RuntimeError, subprocess.SubprocessError) as error:
+        except (Failure, RuntimeError, subprocess.SubprocessError) as error:
             wrong.append(str(error))
         finally:
             server.end()
