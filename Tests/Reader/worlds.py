@@ -180,6 +180,13 @@ def refused():
     case('sync.members.withheld', altered(lambda ada, world, raw: {7: [9, secret('another link')]}))
     case('storage.entry.not-a-writer', altered(lambda ada, world, raw: {7: [0, ada.account.chain.hashes[0]]}))
 
+    def behind_its_end(ada, world, a, b):
+        ada.account.revoke(ada.laptop, ada.phone)
+        b.stand(1, 1)
+        b.write([field('title', 'bad', (b.id, 1), entity=LOGIN)])
+
+    case('storage.entry.not-a-writer', behind_its_end)
+
     def forged(ada, world, a, b):
         name = b.write([field('title', 'bad', (b.id, 1), entity=LOGIN)])
         body = Entry(next(row[2] for row in world.blobs if row[0] == name)).body
@@ -206,6 +213,20 @@ def forked():
     vault = read(world)
     wrong.same('ended', note(vault, LOGIN, 'title'), ('two', []))
     wrong.same('excluded', [entry.name for entry in vault.state.excluded], [first])
+    # Nobody can tell which of the two entries was meant by who did not know of the end; who stated it did.
+    ada, world, a, b = two()
+    b.write([field('title', 'common', entity=LOGIN)])
+    first = b.write([field('title', 'one', (b.id, 1), entity=LOGIN)], keep=False)
+    second = b.write([field('title', 'two', (b.id, 1), entity=LOGIN)])
+    world.entries.append(first)
+    a.write([field('title', 'instead', (b.id, 2), entity=LOGIN)], seen=[b], height=9)
+    accept = {a.id: [a.number, a.last], b.id: [2, second]}
+    ends = {b.id: [1, first, second]}
+    world.link(ada.laptop, ada.account, {0: 7}, world.checkpoint(accept, read(world).state, 1, root=False, _6=ends))
+    wrong.same('without effect', note(read(world), LOGIN, 'title'), ('instead', ['two']))
+    a.stand(1, 2)
+    a.write([field('title', 'knowing', (a.id, 3), (b.id, 2), entity=LOGIN)])
+    wrong.same('with effect', note(read(world), LOGIN, 'title'), ('knowing', []))
     return wrong
 
 
