@@ -193,6 +193,33 @@ def refused():
         world.entries[-1] = world.blob(ENTRY, signed(Device('thief'), body, world.vault))
 
     case('storage.entry.malformed', forged)
+
+    def sinks(ada, world, a, b):
+        b.stand(1, 0)
+        b.write([field('title', 'bad', (b.id, 1), entity=LOGIN)])
+
+    case('storage.entry.malformed', sinks)
+    return wrong
+
+
+def rights():
+    """S2: who was added writes from his acceptance on, a viewer never."""
+    wrong = Wrong()
+    for role, counts in ((2, True), (3, False)):
+        ada = Ada()
+        other = Device('other')
+        theirs = Account(other)
+        ada.world.accounts.append(theirs)
+        adding = ada.world.link(ada.laptop, ada.account, {0: 2, 3: theirs.id, 4: role, 5: theirs.head, 6: b''})
+        early = ada.world.instance(other, theirs, first=adding)
+        early.write([field('title', 'early', entity=LOGIN)])
+        vault = read(ada.world)
+        wrong.same('added', codes(vault.failures), ['storage.entry.not-a-writer'])
+        wrong.same('before acceptance', LOGIN + b'title\0' in vault.state.facts, False)
+        accepting = ada.world.link(other, theirs, {0: 3, 3: ada.world.members.hashes[adding]})
+        late = ada.world.instance(other, theirs, first=accepting)
+        late.write([field('title', 'late', entity=LOGIN)])
+        wrong.same(f'role {role}', LOGIN + b'title\0' in read(ada.world).state.facts, counts)
     return wrong
 
 
@@ -320,4 +347,4 @@ def members():
     return wrong
 
 
-ALL = [example, conflicts, waiting, values, bulk, refused, forked, revoked, recovered, members]
+ALL = [example, conflicts, waiting, values, bulk, refused, rights, forked, revoked, recovered, members]
