@@ -15,7 +15,7 @@ from reader.vault import Vault
 from scenarios import PASSPHRASE, Ada, dropped
 from writer import save, secret
 
-SEED, ROUNDS = 15, 100
+SEED, ROUNDS = 15, 60
 
 
 class Altered:
@@ -101,7 +101,7 @@ def unaltered():
 
 def flipped():
     """One flipped bit anywhere in a vault's files."""
-    return _stores(lambda store: store.flips(100))
+    return _stores(lambda store: store.flips(60))
 
 
 def _is_unread(name, data, at):

@@ -11,7 +11,10 @@ import subprocess
 import tempfile
 import time
 
+import scenarios
+import worlds
 from hostile import Altered
+from reader.failure import Failure
 from reader.store import Store
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -52,6 +55,8 @@ class Device:
     def vault(self, name):
         """What the reader makes of a vault, with all that does not verify."""
         store = Store(str(self.store), PASSPHRASE)
+        if store.failures:
+            raise RuntimeError('; '.join(map(str, store.failures)))
         found = store.vault(name)
         found.check_values()
         found.computed = found.check_roots()[0]
@@ -95,7 +100,7 @@ def pair(old, new, server):
         words = new.command('device', 'pair', server.address, '--qr', '--effort', 'light', '--name', 'second')
         waiting = subprocess.Popen(words, env=new.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
     try:
-        old.run('device', 'approve', waited(lambda: out.read_text(errors='replace'), r'(COFFRET-PAIR:\S+)'))
+        old.run('device', 'approve', waited(lambda: out.read_text(errors='replace'), r'(COFFRET-PAIR:\S+)\s'))
         if waiting.wait(PATIENCE):
             raise RuntimeError(out.read_text(errors='replace')[-500:])
     finally:
@@ -211,6 +216,40 @@ def altered(wrong, one):
         wrong += [f'{keys.name}: {line}' for line in store.flips(12)]
 
 
+def told(wrong, folder):
+    """The worlds of this folder, written by `writer.py`: the built program reads them, and its export has the reader's state."""
+    home = Device(folder, 'three')
+    (folder / 'of worlds').write_bytes(scenarios.PASSPHRASE + b'\n')
+    (folder / 'of worlds').chmod(0o600)
+    count, known = [0, 0], set()
+
+    def watch(store, vault):
+        mark = vault.state.digest(vault.keys.split, vault.id), len(vault.chain), len(vault.entries)
+        if mark in known:
+            return
+        known.add(mark)
+        count[0] += 1
+        # Left out: logs that stop without a link that says where. There each store has what it had applied before.
+        if any(log.failure or log.waits or vault.judge.limit(log, vault.base)[0] == 'kept' for log in vault.judge.logs.values()):
+            return
+        try:
+            stated = hash_of(vault)
+        except Failure:
+            return  # a value that cannot be read: neither program exports it
+        home.environment |= {'COFFRET_STORE': store, 'COFFRET_PASSPHRASE_FILE': str(folder / 'of worlds'), 'XDG_STATE_HOME': f'{folder}/{count[0]}'}
+        same(wrong, f'world {count[0]}', home.export('Personal')['stateHash'], stated)
+        count[1] += 1
+
+    scenarios.WATCHERS.append(watch)
+    try:
+        wrong += [line for world in worlds.ALL for line in world()]
+    finally:
+        scenarios.WATCHERS.remove(watch)
+    print(f'live: {count[1]} of {count[0]} written stores were read by the program')
+    if not count[1]:
+        wrong.append('no written store was read by the program')
+
+
 def items_of(vault):
     from reader.items import state_of
 
@@ -255,7 +294,8 @@ def run():
             dropped(wrong, one)
             purged(wrong, one)
             altered(wrong, one)
-        except (RuntimeError, subprocess.SubprocessError) as error:
+            told(wrong, folder)
+        except (Failure, RuntimeError, subprocess.SubprocessError) as error:
             wrong.append(str(error))
         finally:
             server.end()

@@ -3,11 +3,10 @@
 import tempfile
 
 from reader import cbor
-from reader.blobs import ENTRY, VALUE, name_of
-from reader.entries import Entry
+from reader.blobs import VALUE
 from reader.store import Store
 from reader.suite import u64
-from reader.tree import LOGS, Fact, varint
+from reader.tree import Fact, varint
 from reader.values import deflate
 from writer import Account, Device, World, index_facts, save, secret
 
@@ -31,13 +30,18 @@ def field(attribute, value, *replaces, entity=LOGIN):
     return entity, attribute, None if value is None else b'\0' + cbor.encode(value), b'', list(replaces)
 
 
+WATCHERS = []  # called with the folder of each store that is read, and what the reader made of its vault
+
+
 def read(world, **more):
     """The vault of a world, written to a disk and read from there."""
     with tempfile.TemporaryDirectory() as folder:
         save(folder, world, PASSPHRASE, **more)
         store = Store(folder, PASSPHRASE)
-    if store.failures:
-        raise store.failures[0]
+        if store.failures:
+            raise store.failures[0]
+        for watch in WATCHERS:
+            watch(folder, store.vaults[0])
     return store.vaults[0]
 
 
@@ -115,7 +119,7 @@ def kept(world, vault, own, base, belief=1, among=None, dropped=None):
             for change in e.changes
         }
     )
-    roots = [world.tree(facts), world.tree(index_facts(world, rows)), world.tree(items)]
+    roots = [world.tree(facts), world.tree(index_facts(rows)), world.tree(items)]
     return cbor.encode([cbor.encode(machine), *roots, [own.id, own.nonce, own.first, {}], []])
 
 
@@ -144,14 +148,6 @@ class Reduced:
         self.state = vault._state(None, set(self.entries))
 
 
-def delta(world, old_name, old, new):
+def delta(old_name, old, new):
     """A stored value of form 2."""
     return b'\2' + varint(len(new)) + old_name + deflate(new, old)
-
-
-def bare(content):
-    """The bare form of an entry."""
-    return Entry(content).bare()
-
-
-__all__ = ['Ada', 'read', 'kept', 'dropped', 'delta', 'bare', 'text', 'field', 'plain', 'ENTRY', 'LOGS', 'name_of']

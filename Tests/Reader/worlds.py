@@ -119,11 +119,11 @@ def values():
     a.write([(NOTE, 'text', b'\0' + old, b'', [(a.id, 2)])])
     wrong.same('blob', note(read(world))[0], old.decode())
     new = old.replace(b'line 7 ', b'row 7 ')
-    a.write([(NOTE, 'text', delta(world, base, old, new), b'', [(a.id, 3)])])
+    a.write([(NOTE, 'text', delta(base, old, new), b'', [(a.id, 3)])])
     wrong.same('delta', note(read(world))[0], new.decode())
     a.write([(NOTE, 'text', b'\0' + longer, b'', [(a.id, 4)])])
     wrong.same('pieces', note(read(world))[0], longer.decode())
-    a.write([(NOTE, 'text', delta(world, secret('nothing'), old, new), b'', [(a.id, 5)])])
+    a.write([(NOTE, 'text', delta(secret('nothing'), old, new), b'', [(a.id, 5)])])
     vault = read(world)
     vault.check_values()
     wrong.same('no base', codes(vault.failures), ['storage.value.malformed'])
@@ -180,12 +180,46 @@ def refused():
     case('sync.members.withheld', altered(lambda ada, world, raw: {7: [9, secret('another link')]}))
     case('storage.entry.not-a-writer', altered(lambda ada, world, raw: {7: [0, ada.account.chain.hashes[0]]}))
 
+    def behind_its_end(ada, world, a, b):
+        ada.account.revoke(ada.laptop, ada.phone)
+        b.stand(1, 1)
+        b.write([field('title', 'bad', (b.id, 1), entity=LOGIN)])
+
+    case('storage.entry.not-a-writer', behind_its_end)
+
     def forged(ada, world, a, b):
         name = b.write([field('title', 'bad', (b.id, 1), entity=LOGIN)])
         body = Entry(next(row[2] for row in world.blobs if row[0] == name)).body
         world.entries[-1] = world.blob(ENTRY, signed(Device('thief'), body, world.vault))
 
     case('storage.entry.malformed', forged)
+
+    def sinks(ada, world, a, b):
+        b.stand(1, 0)
+        b.write([field('title', 'bad', (b.id, 1), entity=LOGIN)])
+
+    case('storage.entry.malformed', sinks)
+    return wrong
+
+
+def rights():
+    """S2: who was added writes from his acceptance on, a viewer never."""
+    wrong = Wrong()
+    for role, counts in ((2, True), (3, False)):
+        ada = Ada()
+        other = Device('other')
+        theirs = Account(other)
+        ada.world.accounts.append(theirs)
+        adding = ada.world.link(ada.laptop, ada.account, {0: 2, 3: theirs.id, 4: role, 5: theirs.head, 6: b''})
+        early = ada.world.instance(other, theirs, first=adding)
+        early.write([field('title', 'early', entity=LOGIN)])
+        vault = read(ada.world)
+        wrong.same('added', codes(vault.failures), ['storage.entry.not-a-writer'])
+        wrong.same('before acceptance', LOGIN + b'title\0' in vault.state.facts, False)
+        accepting = ada.world.link(other, theirs, {0: 3, 3: ada.world.members.hashes[adding]})
+        late = ada.world.instance(other, theirs, first=accepting)
+        late.write([field('title', 'late', entity=LOGIN)])
+        wrong.same(f'role {role}', LOGIN + b'title\0' in read(ada.world).state.facts, counts)
     return wrong
 
 
@@ -206,6 +240,20 @@ def forked():
     vault = read(world)
     wrong.same('ended', note(vault, LOGIN, 'title'), ('two', []))
     wrong.same('excluded', [entry.name for entry in vault.state.excluded], [first])
+    # Nobody can tell which of the two entries was meant by who did not know of the end; who stated it did.
+    ada, world, a, b = two()
+    b.write([field('title', 'common', entity=LOGIN)])
+    first = b.write([field('title', 'one', (b.id, 1), entity=LOGIN)], keep=False)
+    second = b.write([field('title', 'two', (b.id, 1), entity=LOGIN)])
+    world.entries.append(first)
+    a.write([field('title', 'instead', (b.id, 2), entity=LOGIN)], seen=[b], height=9)
+    accept = {a.id: [a.number, a.last], b.id: [2, second]}
+    ends = {b.id: [1, first, second]}
+    world.link(ada.laptop, ada.account, {0: 7}, world.checkpoint(accept, read(world).state, 1, root=False, _6=ends))
+    wrong.same('without effect', note(read(world), LOGIN, 'title'), ('instead', ['two']))
+    a.stand(1, 2)
+    a.write([field('title', 'knowing', (a.id, 3), (b.id, 2), entity=LOGIN)])
+    wrong.same('with effect', note(read(world), LOGIN, 'title'), ('knowing', []))
     return wrong
 
 
@@ -299,5 +347,4 @@ def members():
     return wrong
 
 
-ALL = [example, conflicts, waiting, values, bulk, refused, forked, revoked, recovered, members]
-__all__ = ['ALL', 'World']
+ALL = [example, conflicts, waiting, values, bulk, refused, rights, forked, revoked, recovered, members]

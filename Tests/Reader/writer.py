@@ -6,8 +6,8 @@ Nothing here is meant to be fast or complete. Every random value is the hash of 
 import os
 
 from reader import cbor, suite
-from reader.blobs import CONTEXT, ENTRY, INNER, LEAF, STATE, VALUE, EpochKeys, name_of, plaintext
-from reader.suite import hashed, kdf, lp, u32, u64
+from reader.blobs import CONTEXT, ENTRY, STATE, VALUE, EpochKeys, name_of, plaintext
+from reader.suite import hashed, kdf, u32, u64
 from reader.tree import LOGS, Fact, hash_key
 
 MINUTE = 60_000
@@ -53,10 +53,11 @@ class Account:
     def __init__(self, first):
         self.chain = Chain(1)
         self.chain.add(first, {0: 1, 1: first.id, 2: 1, 3: first.key, 4: suite.box_public(first.box), 5: suite.box_public(first.noise), 6: b''})
-        self.id, self.replaced = self.chain.id, []
+        self.id, self.replaced, self.former = self.chain.id, [], []
 
     def recover(self, paper, at, kept):
         """A recovery in the place of link `at`; what stood there becomes a replaced branch."""
+        self.former.append(list(self.chain.links))
         self.replaced.append([at, self.chain.links[at:]])
         del self.chain.links[at:], self.chain.hashes[at:]
         self.chain.add(paper, {0: 3, 1: sorted(device.id for device in kept)})
@@ -273,7 +274,7 @@ class Segment:
         return bytes(self.data)
 
 
-def index_facts(world, entries):
+def index_facts(entries):
     """The facts of the index of entries (L4), of (instance, number, height, name, byte count)."""
     facts = []
     for instance, number, height, name, size in entries:
@@ -333,7 +334,7 @@ def keyring(world, passphrase, version=3):
     vault = [world.vault, world.name, 1, world.members.links[:1], dict(world.keys), [], world.split, world.local]
     body = [
         [device.id, device.seed, device.box, device.noise], secret('instance', 16), secret('marker'), secret('details'),
-        world.account.chain.links, [account.chain.links for account in world.accounts[1:]], [[slot, 1, 'passphrase', START]], [vault],
+        world.account.chain.links, world.account.former + [account.chain.links for account in world.accounts[1:]], [[slot, 1, 'passphrase', START]], [vault],
     ]  # fmt: skip
     sealed_body = suite.envelope_seal(storage, b'keyring/body', store + u64(generation), cbor.encode(body), secret('nonce 3', 24))
     value = [
@@ -349,6 +350,3 @@ def write(path, data):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'wb') as file:
         file.write(data)
-
-
-__all__ = ['World', 'Account', 'Device', 'save', 'secret', 'signed', 'index_facts', 'INNER', 'LEAF', 'lp']

@@ -1,7 +1,7 @@
 """Blobs (Spec/blob.md): what is sealed in a vault, found by name, and checked."""
 
 from .failure import Failure, need
-from .suite import address, hashed, kdf, name_of_address, padded, secretbox_open, u32
+from .suite import hashed, kdf, name_of_address, padded, secretbox_open, u32
 
 LEAF, INNER, COMMIT, VALUE, VALUE_LIST, COMMIT_CONTEXT, STATE, ENTRY, CONTEXT, FRONTIER, MEMORY = range(1, 12)
 BAD = 'storage.blob.authentication-failed'
@@ -98,6 +98,3 @@ class Blobs:
             except Failure as failure:
                 problem = problem or failure
         raise problem
-
-
-__all__ = ['Blobs', 'EpochKeys', 'address', 'opened', 'plaintext', 'name_of']

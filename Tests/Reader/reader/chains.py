@@ -5,7 +5,7 @@ import os
 from . import cbor
 from .accounts import Account
 from .devices import DeviceChain
-from .failure import Failure, ascends, is_bytes, is_int, is_list, need
+from .failure import Failure, ascends, is_int, is_list, need
 from .links import LINK_COUNT_MAX
 from .members import MemberChain
 from .suite import envelope_open, kdf
@@ -16,8 +16,8 @@ BYTES_MAX = 64 << 20
 
 def read(directory, keyring, keys, taken):
     """The accounts that the vault knows, its member chain, and a failure where the file is missing, damaged or behind the state."""
-    own = Account(keyring.account)
-    accounts = {own.id: own}
+    own = keyring.account.id
+    accounts = {own: Account(keyring.account, [former for former in keyring.former if former.id == own])}
     for former in keyring.former:
         accounts.setdefault(former.id, Account(former))
     links, failure = keys.chain, None
@@ -39,11 +39,15 @@ def _newer(known, kept):
     """The keyring's own chain may have grown since the file was written; a recovery in it then makes a branch of what was there."""
     if known is None:
         return kept
-    ours, theirs = known.chain, kept.chain
-    if len(ours.links) <= len(theirs.links) and ours.head in theirs.by_hash:
-        return kept
-    branches = kept.branches if theirs.head in ours.by_hash else [*kept.branches, theirs]
-    return Account(ours, branches)
+
+    def is_in(line, lines):
+        return any(line.head in other.by_hash for other in lines)
+
+    newest, branches = kept.chain if is_in(known.chain, kept.lines) else known.chain, []
+    for line in [*known.branches, *kept.lines]:
+        if not is_in(line, [newest, *branches]):
+            branches.append(line)
+    return Account(newest, branches)
 
 
 def _open(path, keys):

@@ -89,10 +89,17 @@ def _verify(store, vaults, options):
         rows.append(_vault(
             vault, base=vault.base, dropped=vault.kept and vault.kept.dropped, links=len(vault.chain), entries=len(vault.entries), logs=len(vault.judge.logs),
             facts=vault.state.count, blobs=len(vault.blobs.by_name), digest=vault.state.digest(vault.keys.split, vault.id).hex(),
-            root=vault.root(vault.state).hex(), state_hash=items.state_hash(vault).hex(), epochs=sorted(vault.keys.keys), computed=computed, not_computed=others,
+            root=vault.root(vault.state).hex(), state_hash=_hash(vault), epochs=sorted(vault.keys.keys), computed=computed, not_computed=others,
             excluded=[entry.name.hex() for entry in vault.state.excluded], notes=[_failure(note) for note in vault.notes],
         ))  # fmt: skip
     return _report(store, vaults, rows)
+
+
+def _hash(vault):
+    try:
+        return items.state_hash(vault).hex()
+    except Failure:
+        return None  # a value cannot be read, and is among the failures
 
 
 def _plain(report):

@@ -1,7 +1,7 @@
 """Device chains (Spec/trust.md section 4): which devices an account trusts, at each of its links."""
 
 from . import links
-from .failure import Failure, ascends, is_bytes, is_int, is_list, need
+from .failure import ascends, is_bytes, is_int, is_list, need
 from .links import MALFORMED
 from .suite import valid_signing_key, verifies
 
@@ -42,10 +42,6 @@ class DeviceChain:
     def trusted_at(self, number):
         """The ids of the devices that are trusted behind the link with this number."""
         return self.trust[number]
-
-    def changes_between(self, after, upto):
-        """Whether a revocation or a recovery stands behind one link and at or before another."""
-        return any(link.operation in (2, 3, 5) for link in self.links[after + 1 : upto + 1])
 
     def device_of_key(self, key):
         return next((d for d in self.devices.values() if d.key == key), None)
@@ -187,6 +183,3 @@ def _replaced(seen, served, number):
         need(not (recovers and by.id in served.trusted_at(number - 1)), 'trust.chain.forked', old.place)
     need(signer in seen.trusted_at(len(seen.links) - 1), 'trust.link.signer-revoked', link.place)
     return len(seen.links) - number
-
-
-__all__ = ['DeviceChain', 'Device', 'Failure', 'follow']

@@ -2,7 +2,7 @@
 
 from . import cbor
 from .blobs import CONTEXT, ENTRY, FRONTIER, name_of
-from .failure import Failure, ascends, is_bytes, is_int, is_list, need
+from .failure import ascends, is_bytes, is_int, is_list, need
 from .suite import hashed, u32, verifies
 from .tree import NUMBER_MAX, check_key
 
@@ -212,6 +212,3 @@ class Frontier:
 
 def context_name(content):
     return name_of(CONTEXT, content)
-
-
-__all__ = ['Entry', 'Context', 'Frontier', 'Change', 'Failure', 'is_frontier', 'is_position', 'is_number', 'context_name']

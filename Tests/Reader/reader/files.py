@@ -50,8 +50,8 @@ class Manifest:
         need(len(raw) >= 56 and raw[:8] == b'CofList\1', damaged, place)
         need(raw[-16:] == code(key, b'coffret/manifest', raw[:-16]), damaged, place)
         need(_number(raw, 8, 4) == 1, 'storage.format.unsupported', place)
-        self.generation, self.next, self.active, count = (_number(raw, at, 8) for at in (12, 20, 28)), 0, 0, _number(raw, 36, 4)
-        self.generation, self.next, self.active = self.generation
+        self.generation, self.next, self.active = (_number(raw, at, 8) for at in (12, 20, 28))
+        count = _number(raw, 36, 4)
         need(len(raw) == 40 + 19 * count + 16, damaged, place, 'size')
         self.sealed = [Sealed(raw[40 + 19 * i : 59 + 19 * i]) for i in range(count)]
         for file in self.sealed:
@@ -159,7 +159,7 @@ class Files:
 
     # -- transactions ----------------------------------------------------------------------------------------------------------------
 
-    def _read_transactions(self, data, at, sequence, place, last_only=True):
+    def _read_transactions(self, data, at, sequence, place):
         """All transactions from an offset on: the count, the offset behind the last, and its sequence."""
         count = 0
         while (one := self._transaction(data, at, sequence, place)) is not None:

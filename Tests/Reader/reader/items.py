@@ -146,10 +146,13 @@ def state_hash(vault):
         entity, attribute, element = check_key(key, 'storage.tree.malformed-node', key.hex())
         # Of texts their merge; of all others the value of the greatest height, of times too.
         as_text = shown.is_text(entity, attribute)
-        value = shown.of_key(vault.state, vault.values, key, entity, attribute).value if as_text else None
-        value = value if as_text else vault.values.shown(vault.state.current(key)[0].value)
-        if value is None:
-            continue
+        if as_text:
+            one = shown.of_key(vault.state, vault.values, key, entity, attribute)
+            if one.failure is not None:
+                raise one.failure
+            value = one.value
+        else:
+            value = vault.values.shown(vault.state.current(key)[0].value)
         if as_text:
             value = cbor.encode(value.decode('utf-8', 'replace'))
         elif entity[:1] == b'A' and attribute == 'content':

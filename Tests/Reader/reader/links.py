@@ -1,7 +1,7 @@
 """Links of all chains (Spec/trust.md section 1): their form, hash and signature."""
 
 from . import cbor
-from .failure import Failure, is_bytes, is_int, is_list, need
+from .failure import is_bytes, is_int, is_list, need
 from .suite import hashed, verifies
 
 DEVICE, MEMBER = 1, 3
@@ -71,6 +71,3 @@ def links_of(values, what):
     """The links of a chain, from an array of them."""
     need(is_list(values), MALFORMED, what, 'no array of links')
     return [link_of(value, f'{what} link {number}') for number, value in enumerate(values)]
-
-
-__all__ = ['Link', 'Failure', 'link_of', 'links_of', 'check_sequence', 'DEVICE', 'MEMBER', 'MALFORMED']

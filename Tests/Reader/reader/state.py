@@ -1,6 +1,5 @@
 """The state of a vault (Spec/history.md section 4): facts from entries, what is shown, the digest."""
 
-from .blobs import INNER
 from .failure import need
 from .suite import hashed, kdf, lp, u64
 from .tree import Fact, LOGS
@@ -124,6 +123,3 @@ class PlacedChange:
     def __init__(self, change, values):
         self.key, self.replaces = change.key, change.replaces
         self.value = change.value if change.salt is None else values.placed(change.salt, change.value)
-
-
-__all__ = ['State', 'Version', 'changes_of', 'term', 'INNER']

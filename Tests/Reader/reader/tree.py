@@ -3,7 +3,7 @@
 from collections import namedtuple
 
 from .blobs import INNER, LEAF, name_of
-from .failure import Failure, need
+from .failure import need
 from .suite import kdf, siphash, u32
 
 MALFORMED = 'storage.tree.malformed-node'
@@ -254,5 +254,3 @@ def hash_key(split_key, vault, generation=1):
 
 LOGS = Format()
 COMMITS = Format(with_heights=False)
-
-__all__ = ['Failure', 'Fact', 'Format', 'LOGS', 'COMMITS', 'hash_key', 'varint', 'Bytes', 'check_key']

@@ -140,7 +140,7 @@ class Values:
         need(len(pieces) > 1, LIST_MALFORMED, place, 'fewer than two pieces')
         return b''.join(pieces)
 
-    def of_fact(self, value, place=''):
+    def of_fact(self, value):
         """The stored bytes of a fact's value: in place, or (byte count, name)."""
         return value if isinstance(value, bytes) else self.stored(value[1], value[0])
 
@@ -153,7 +153,7 @@ class Values:
             except Failure:
                 return None
 
-        return value_of(self.of_fact(value, place), base, place)
+        return value_of(self.of_fact(value), base, place)
 
     def names(self, value):
         """The names of all blobs that a fact's value rests on, pieces and bases among them."""

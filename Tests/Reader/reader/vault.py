@@ -15,6 +15,8 @@ from .tree import LOGS, hash_key
 from .values import Values
 from .verdicts import Judge
 
+MEMORY_KEY_MAX = 24  # Spec/sync.md section 2
+
 
 class Vault:
     """A vault that was read. `failures` are things that do not verify, `notes` things that a person may want to know."""
@@ -33,8 +35,8 @@ class Vault:
         self.journal = Journal(self.files.transactions, self.blobs)
         need(self.journal.generation <= keyring.generation, 'keys.keyring.rolled-back', f'vault {self.name}')
         self.kept = Kept(self.journal.kept) if self.journal.kept else None
-        self.accounts, self.chain, behind = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
-        self.failures += [failure for failure in (behind, self.chain.problem) if failure is not None]
+        self.accounts, self.chain, self.behind = chains.read(directory, keyring, keys, self.kept.links if self.kept else 0)
+        self.failures += [failure for failure in (self.behind, self.chain.problem) if failure is not None]
         self._check_keys()
         self.checkpoints = Checkpoints(self.chain, keys.keys)
         self.notes += self.checkpoints.failures
@@ -57,29 +59,28 @@ class Vault:
         if self.kept is not None:
             self.index, self.dropped = indexed(LOGS.facts(self.blobs, self.kept.entries))
         self.index_names = {name: flags for (_, _, name), flags in self.index.items()}
-        todo = [name for name, flags in self.index_names.items()] + list(self.journal.entries)
         self.missing = set()
-        while todo:
-            name = todo.pop()
-            if name in self.entries or name in self.missing:
-                continue
-            if name not in self.blobs:
-                self.missing.add(name)
-                continue
-            try:
-                entry = self.judge.take(self.blobs.get(name, ENTRY), name)
-            except Failure as failure:
-                self.missing.add(name)
-                self.failures.append(failure)
-                continue
-            self.entries[name] = entry
-            if entry.before is not None:
-                todo.append(entry.before)
+        for name in [*self.index_names, *self.journal.entries]:
+            while name is not None and name not in self.entries and name not in self.missing:
+                name = self._take(name)
         for (instance, number, name), flags in self.index.items():
             entry = self.entries.get(name)
             fits = entry is None or (entry.author.instance, entry.number, entry.is_bare) == (instance, number, bool(flags & BARE))
             if not fits:
                 self.failures.append(Failure('storage.state.malformed', f'entry {name.hex()}', 'the index says something else'))
+
+    def _take(self, name):
+        """Takes an entry; the name of the one before it, if it has one."""
+        if name not in self.blobs:
+            self.missing.add(name)
+            return None
+        try:
+            entry = self.entries[name] = self.judge.take(self.blobs.get(name, ENTRY), name)
+        except Failure as failure:
+            self.missing.add(name)
+            self.failures.append(failure)
+            return None
+        return entry.before
 
     @property
     def base(self):
@@ -88,6 +89,8 @@ class Vault:
     def accepted(self, base):
         """What the base accepts in full."""
         known = base is None or base in self.checkpoints.of_link
+        if not known and self.behind is not None:
+            raise self.behind
         need(known, 'storage.state.malformed', f'base {base}', 'a member link that is not here, or has no checkpoint')
         return self.checkpoints.accept[base] if base is not None else {}
 
@@ -224,7 +227,7 @@ class Vault:
         """The memory of the sync is a map of the keys that its page has."""
         if self.journal.memory:
             memory = cbor.decode(self.journal.memory, 'storage.state.malformed', 'memory of the sync')
-            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= 23 for key in memory)
+            good = isinstance(memory, dict) and all(type(key) is int and 0 <= key <= MEMORY_KEY_MAX for key in memory)
             need(good, 'storage.state.malformed', 'memory of the sync')
 
     def _compare(self):
@@ -331,6 +334,3 @@ class Vault:
                     return False
                 number, name = number - 1, entry.before
         return True
-
-
-__all__ = ['Vault']

@@ -184,7 +184,7 @@ class Judge:
         elif verdict == 'limited':
             names = [entry.name for entry in line]
             whole = limit is not None and (limit[0] <= start or limit[1] in names)
-            chosen = [entry for entry in line if entry.number <= limit[0]] if whole else []
+            chosen = line if whole else []
         elif verdict == 'kept':
             chosen = [entry for entry in line if entry.name in applied]
         else:
