@@ -139,6 +139,8 @@ let libraries: [Target] = [
         ]),
     // 5. A program and its person: terminal, text, processes; knows no vault and no key.
     library("CoffretTerminal", ["CoffretBase", "CPlatform"]),
+    // 5. What a browser's extension says, and how it is encrypted; without a socket and without a store.
+    library("CoffretBridge", ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretWire"]),
     // 6. How a program without keys reaches the agent.
     library("CoffretClient", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretWire", "CoffretTerminal"]),
     // 7. What the page may ask of its front, and how that reaches a session; has no key.
@@ -160,7 +162,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretHistory", "CoffretLogs",
+            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge",
         ]),
     // 7. Secrets in scripts: references in files, masked output, git, ssh.
     library(
@@ -176,7 +178,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
-            "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs",
+            "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge",
         ]),
     // 9. Commands for people and scripts.
     library(
@@ -186,7 +188,7 @@ let libraries: [Target] = [
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory",
-            "CoffretLogs",
+            "CoffretLogs", "CoffretBridge",
         ]),
     // 9. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(
@@ -195,7 +197,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretStorage", "CoffretKeys",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform", "CoffretHistory",
-            "CoffretLogs",
+            "CoffretLogs", "CoffretBridge",
         ]),
 ]
 
@@ -254,6 +256,11 @@ let executables: [Target] = [
     .executableTarget(
         name: "coffret-secret-service",
         dependencies: ["CoffretBase", "CoffretTerminal", "CoffretClient", "CoffretSecretService"],
+        swiftSettings: settings, linkerSettings: linking),
+    // A browser starts it, and it passes sealed messages on.
+    .executableTarget(
+        name: "coffret-bridge",
+        dependencies: ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"],
         swiftSettings: settings, linkerSettings: linking),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
@@ -352,6 +359,9 @@ let testTargets: [Target] = [
             "CoffretAgent",
             "CoffretTestSupport",
         ]),
+    tests(
+        "CoffretBridgeTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretWire", "CoffretBridge", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
     tests(
         "CoffretPairingTests",
@@ -403,6 +413,7 @@ let package = Package(
         .executable(name: "coffret-server", targets: ["coffret-server"]),
         .executable(name: "coffret-web", targets: ["coffret-web"]),
         .executable(name: "coffret-secret-service", targets: ["coffret-secret-service"]),
+        .executable(name: "coffret-bridge", targets: ["coffret-bridge"]),
     ],
     targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])
         + (isInstalled("webkitgtk-6.0") ? windows : []) + samples + testTargets,

@@ -3,6 +3,7 @@
 
 internal import CoffretAccount
 internal import CoffretBase
+internal import CoffretBridge
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
@@ -112,6 +113,7 @@ extension SearchError: ListedError {
 }
 
 extension OperationError: PlacedError {}
+extension BridgeError: PlacedError {}
 
 extension WireError: ListedError {
     package var placeText: String? { place ?? byteOffset.map { "byte \($0)" } }

@@ -167,7 +167,7 @@ struct AgentTimeTests {
             environment: agent.runner.environment(agent.environment()), output: .pipe, error: .inherited)
         let question = try terminal.wait(for: "Passphrase")
         #expect(question.contains("asks for the passphrase of"))
-        #expect(question.contains("coffret"))
+        #expect(question.contains("coffret for"))
         terminal.type("wrong\r")
         try terminal.wait(for: "not the passphrase")
         try terminal.wait(for: "Passphrase")

@@ -104,9 +104,9 @@ struct HiddenItemTests {
     /// Those that read items have tests of their own for hidden ones.
     private static let others: Set<String> = [
         "agent log", "agent settings", "token new", "token ls", "token rm", "agent start", "agent status", "agent stop",
-        "backup ls", "backup prune", "backup restore", "backup schedule", "backup verify", "completions",
-        "credential cargo",
-        "credential docker", "credential kubectl", "credential pip",
+        "backup ls", "backup prune", "backup restore", "backup schedule", "backup verify", "browser install",
+        "browser log", "browser ls", "browser unpair", "completions", "credential cargo", "credential docker",
+        "credential kubectl", "credential pip",
         "device approve", "device ls", "device pair", "device recover", "device rename", "device renew",
         "device rescue", "device revoke", "doctor", "ecies keygen", "ecies open", "ecies public", "ecies seal",
         "ecies sign", "ecies verify", "generate", "git-credential erase", "git-credential get", "git-credential store",

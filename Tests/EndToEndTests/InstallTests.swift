@@ -77,7 +77,7 @@ struct InstallTests {
         try #require(made.exitCode == 0, "\(made.errorText)")
         let packages = made.text.split(separator: "\n").map(String.init)
         let hasDesktop = FileManager.default.isExecutableFile(atPath: built + "/coffret-desktop")
-        try #require(packages.count == (hasDesktop ? 3 : 2))
+        try #require(packages.count == (hasDesktop ? 4 : 3))
         for package in packages {
             let unpacked = package + ".d"
             #expect(try ProcessRunner.run("/usr/bin/dpkg-deb", ["--raw-extract", package, unpacked]).exitCode == 0)
@@ -95,13 +95,22 @@ struct InstallTests {
         let unit = try String(
             contentsOfFile: packages[1] + ".d/usr/lib/systemd/system/coffret-server.service", encoding: .utf8)
         #expect(unit.contains("User=coffret-server\n") && !unit.contains("DynamicUser"))
+        #expect(control[2].contains("Package: coffret-browser\n") && control[2].contains("libsodium23"))
+        for name in [
+            "usr/bin/coffret-bridge", "usr/share/chromium/extensions/coffret/manifest.json",
+            "usr/share/mozilla/extensions/{ec8030f7-c20a-464f-9b0e-13a3a9e97384}/coffret@coffret.example.xpi",
+            "etc/chromium/native-messaging-hosts/org.coffret.bridge.json",
+            "usr/lib/mozilla/native-messaging-hosts/org.coffret.bridge.json",
+        ] {
+            #expect(FileManager.default.fileExists(atPath: "\(packages[2]).d/\(name)"), "\(name) is missing")
+        }
         if hasDesktop {
-            #expect(control[2].contains("Package: coffret-desktop\n") && control[2].contains("libwebkitgtk-6.0-4"))
+            #expect(control[3].contains("Package: coffret-desktop\n") && control[3].contains("libwebkitgtk-6.0-4"))
             for name in [
                 "bin/coffret-desktop", "bin/coffret-prompt", "share/applications/coffret.desktop",
                 "share/icons/hicolor/48x48/apps/coffret.png", "share/icons/hicolor/scalable/apps/coffret.svg",
             ] {
-                #expect(FileManager.default.fileExists(atPath: "\(packages[2]).d/usr/\(name)"), "\(name) is missing")
+                #expect(FileManager.default.fileExists(atPath: "\(packages[3]).d/usr/\(name)"), "\(name) is missing")
             }
         }
         for name in ["docker-credential-coffret", "cargo-credential-coffret"] {

@@ -368,6 +368,10 @@ extension OperationTests {
         add(TokenRemove()) { $0.name = "reader" }
         add(TokenRemove()) { $0.isAll = true }
         add(AccessList()) { $0.limit = 0 }
+        add(BrowserList())
+        add(BrowserRemove(), refusedAs: "bridge.pairing.not-found") { $0.name = "Firefox" }
+        add(BrowserRemove(), refusedAs: "operation.request.invalid")
+        add(BrowserRemove()) { $0.isAll = true }
         add(RecoveryList())
         add(BackupCreate(), bringing: .target) { $0.name = "all.backup" }
         add(BackupCreate(), refusedAs: invalidDescriptor) { $0.name = "all.backup" }

@@ -1,6 +1,7 @@
 // Imports point inwards. The build refuses undeclared imports; these tests hold the sources against
 // the table in ARCHITECTURE.md, so that the manifest cannot drift from the page that people read.
 
+import CoffretTestSupport
 import Foundation
 import Testing
 
@@ -118,6 +119,10 @@ struct LayerTests {
         #expect(
             service.isSuperset(of: ["CoffretSecretService", "CoffretBus", "CSystemd"]), "the manifest is read wrongly")
         #expect(service.intersection(holding).sorted() == [])
+        // R143: the host of a browser passes on what it cannot open.
+        let host = try Self.reach(of: "coffret-bridge")
+        #expect(host.contains("CoffretClient"), "the manifest is read wrongly")
+        #expect(host.intersection(holding.union(["CoffretBridge", "CoffretInterop"])).sorted() == [])
         let front = try Self.reach(of: "coffret-web")
         #expect(front.isSuperset(of: ["CoffretFront", "CMicroHTTPD"]), "the manifest is read wrongly")
         #expect(front.intersection(holding).sorted() == [])
@@ -136,6 +141,52 @@ struct LayerTests {
         for file in files {
             for sink in sinks { #expect(!file.text.contains(sink), "\(file.path) has \(sink)") }
         }
+    }
+
+    @Test("R40: no page and no extension takes code from anywhere, and the server sends none")
+    func noCodeFromElsewhere() throws {
+        let extensionFiles =
+            SourceTree.files(below: "Web/extension", suffix: ".js")
+            + SourceTree.files(below: "Web/extension", suffix: ".html")
+        #expect(extensionFiles.count > 10)
+        let sinks = [
+            "innerHTML", "outerHTML", "insertAdjacentHTML", "srcdoc", "eval(", "Function(", "document.write",
+            "fetch(", "XMLHttpRequest", "WebSocket", "importScripts", "http:", "https:", "localStorage", "api.storage",
+            "sendBeacon", "DOMParser",
+        ]
+        // Addresses of pages are compared, and not opened.
+        let allowed = ["Web/extension/popup.js": ["http:"]]
+        for file in extensionFiles {
+            for sink in sinks where allowed[file.path]?.contains(sink) != true {
+                #expect(!file.text.contains(sink), "\(file.path) has \(sink)")
+            }
+        }
+        let manifest = try SourceTree.text("Web/extension/manifest.json")
+        #expect(
+            manifest.contains(
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'"))
+        for file in SourceTree.sources where ["CoffretServer", "coffret-server"].contains(file.target) {
+            for kind in ["text/html", "javascript", "application/wasm", "Web/extension", "Web/page"] {
+                #expect(!file.text.contains(kind), "\(file.path) has \(kind)")
+            }
+        }
+    }
+
+    @Test("the extension's id in Chromium follows from its key, and the host and the packages name it")
+    func extensionIDs() throws {
+        let manifest = try SourceTree.text("Web/extension/manifest.json")
+        let key = try #require(manifest.firstMatch(of: /"key": "([^"]+)"/).map { String($0.1) })
+        let digest = try #require(
+            ProcessRunner.run("/bin/sh", ["-c", "printf %s '\(key)' | base64 -d | sha256sum"]).text.split(
+                separator: " "
+            )
+            .first)
+        let letters = Array("abcdefghijklmnop")
+        let id = String(digest.prefix(32).compactMap { $0.hexDigitValue.map { letters[$0] } })
+        let source = try SourceTree.text("Sources/CoffretClient/BrowserExtension.swift")
+        #expect(source.contains("chrome-extension://\(id)/"))
+        #expect(manifest.contains("coffret@coffret.example") && source.contains("coffret@coffret.example"))
+        #expect(try SourceTree.text("Scripts/install").contains("coffret@coffret.example"))
     }
 
     /// Programs with windows, and the C libraries that each may have.

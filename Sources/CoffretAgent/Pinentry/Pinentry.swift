@@ -179,10 +179,21 @@ enum AskingProgram {
     /// `coffret for /usr/bin/git (process 4711)`: the client and the program that started it.
     static func words(_ processID: Int32) -> String {
         let client = name(processID) ?? "a program"
-        guard let parent = parent(of: processID), parent > 1, let program = name(parent) else {
+        guard var parent = parent(of: processID), parent > 1, var program = name(parent) else {
             return "\(client) (process \(processID))"
         }
+        // The host of a browser says nothing to a person; the browser does.
+        if program.hasSuffix("/coffret-bridge"), let browser = self.parent(of: parent), browser > 1,
+            let name = name(browser)
+        {
+            (parent, program) = (browser, name)
+        }
         return "\(client) for \(program) (process \(parent))"
+    }
+
+    /// The program that started a process, in words.
+    static func starter(of processID: Int32) -> String {
+        parent(of: processID).flatMap { name($0) } ?? "a program"
     }
 
     /// The path of a process's program, as the kernel knows it; for one that hides it, what it calls itself.
@@ -204,7 +215,12 @@ enum AskingProgram {
     }
 
     private static func file(_ processID: Int32, _ name: String) -> [UInt8]? {
-        try? PosixFileSystem().open("/proc/\(processID)/\(name)", .read).read(byteCount: 512, at: 0)
+        guard let file = try? PosixFileSystem().open("/proc/\(processID)/\(name)", .read) else { return nil }
+        // Such a file says no size, and ends where it ends.
+        return unsafe [UInt8](unsafeUninitializedCapacity: 512) { buffer, count in
+            let target = unsafe UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: 512)
+            count = unsafe (try? file.read(into: target, at: 0)) ?? 0
+        }
     }
 
     /// A name must not be able to add lines of its own to the question.

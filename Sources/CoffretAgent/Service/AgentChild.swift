@@ -15,6 +15,8 @@ final class AgentChild {
         case sync(store: String)
         /// Keeps the vaults of a store small.
         case tending(store: String)
+        /// Lets a person pair a browser with a store.
+        case pairing(store: String)
         /// Judges a secret.
         case judge(AgentSecretHead)
         /// Asks whether the person is there, for a child that works with a store.
@@ -32,7 +34,8 @@ final class AgentChild {
         var store: String? {
             switch self {
             case .sync(let store), .tending(let store), .connection(let store),
-                .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store):
+                .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store),
+                .pairing(let store):
                 store
             case .judge: nil
             }
@@ -46,7 +49,9 @@ final class AgentChild {
         /// Whether a report answers what the child was asked. Others are dropped, whoever made the child say them.
         func allows(_ report: ChildReport) -> Bool {
             switch (self, report) {
-            case (.sync, .refused), (.connection, .refused): false
+            case (.sync, .refused), (.connection, .refused), (.pairing, .refused): false
+            case (.session(_, .bridge), .permitWanted(let act)): act == .fill
+            case (.pairing, .permitWanted(let act)): act == .pairing
             case (_, .refused), (.presence, .confirmed), (.wrapping, .idleLock), (.unwrapping, .idleLock): true
             case (.judge(let asked), .opened(let opened)):
                 asked.kind != .presence && opened.store == asked.store && asked.wanted.allows(opened.intervals)
@@ -56,7 +61,8 @@ final class AgentChild {
             case (.connection, .presenceWanted): true
             case (.session(_, let manner), .noteKeyHeld), (.session(_, let manner), .noteKeyForgotten),
                 (.session(_, let manner), .lockWanted):
-                manner != .limited
+                manner == .program || manner.isBrief
+            case (.session(_, .bridge), .presenceWanted): false
             case (.session, .presenceWanted), (.session, .used): true
             case (.connection, .stale), (.session, .stale): true
             case (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
@@ -162,6 +168,11 @@ final class AgentChild {
         case .refused(let code, _): return code
         default: return KeyStoreError.Code.presenceUnavailable.rawValue
         }
+    }
+
+    /// In the child: asks the agent whether a browser may have something once more.
+    static func askPermit(_ act: BrowserAct, over control: Int32) -> Bool {
+        if case .confirmed = ask(.permitWanted(act), over: control) { true } else { false }
     }
 
     /// In the child: asks the agent, and waits for its answer.

@@ -22,6 +22,7 @@ extension AgentService {
             if client.isLimited, !head.isForPrograms { return client.refuse(.requestInvalid) }
             switch head {
             case .secret(let asked): return judge(asked, message, descriptors.take(), for: client)
+            case .session(let store, .pairing): return openPairing(message, store: store, for: client)
             case .session(let store, let manner):
                 return withOpenKeys(of: store, for: client, isUse: manner.isUse) {
                     self.openSession(message, store: store, manner, descriptors.take(), for: client)

@@ -4,6 +4,7 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretClient
+internal import CoffretKeys
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -38,13 +39,15 @@ extension AgentService {
             return
         }
         let limitedCount = sessionCount(of: path, .limited)
-        let count = limitedCount + sessionCount(of: path, .program)
+        let count = [.program, .bridge].reduce(limitedCount) { $0 + sessionCount(of: path, $1) }
         guard manner.isBrief || count < Self.sessionCountMax, !hasToken || limitedCount < Self.tokenSessionCountMax
         else { return client.refuse(.exhausted) }
         // Locked notes are opened by a person, for a person.
-        let (own, noteKeys, parent) = (environment, hasToken ? [] : use.noteKeys, getpid())
+        let isNarrow = hasToken || manner == .bridge
+        let (own, noteKeys, parent) = (environment, isNarrow ? [] : use.noteKeys, getpid())
         let idleTime = wrapping == nil || manner.isBrief ? nil : IdleLock.delay
-        let kept = hasToken ? store.variables : nil
+        let kept = isNarrow ? store.variables : nil
+        let makeRecords = makeRecords
         let child = start(.session(store: path, manner), for: client) { control in
             let program = manner.isBrief ? "" : AskingProgram.words(client.credentials.processID)
             let socket = client.descriptor
@@ -61,30 +64,39 @@ extension AgentService {
                 return 1
             }
             var settled = variables.forCommand(agent: own)
-            if hasToken {
-                // The tokens lie where the person keeps them, and not where the program says.
+            if isNarrow {
+                // The tokens, and the log, lie where the person keeps them, and not where the program says.
                 settled = settled.filter { !KeptVariables.names.contains($0.key) }.merging(kept?.values ?? [:]) { $1 }
             }
             AgentChild.settle(environment: settled, parent: parent)
             let hosted = HostedStore(
                 store: path, storageKey: key, noteKeys: noteKeys, memory: memoryOfChanges,
                 askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) },
-                report: { AgentChild.report($0, over: 3) })
+                records: isNarrow ? nil : makeRecords, report: { AgentChild.report($0, over: 3) })
             hosted.enter()
-            return OperationSession.serve(
-                UnixConnection(descriptor: 4),
-                SessionTerms(
-                    isJSON: session.isJSON, token: session.token, program: program, idleTime: idleTime,
-                    isBrief: manner.isBrief),
-                hosted,
-                SessionReports(
-                    used: { AgentChild.report(.used, over: 3) },
-                    lockWanted: { AgentChild.report(.lockWanted, over: 3) },
-                    refused: { AgentChild.report(.refused(code: $0, waitSeconds: nil), over: 3) }))
+            let terms = SessionTerms(
+                isJSON: session.isJSON, token: session.token, program: program, idleTime: idleTime,
+                isBrief: manner.isBrief)
+            return Self.serve(terms, manner, hosted, makeRecords)
         }
         child?.keyCount = store.keyCount
         // It stays open beyond this call, for questions.
         if let terminal = descriptors.first { child?.terminal = fcntl(terminal, F_DUPFD_CLOEXEC, 0) }
+    }
+
+    /// In the child: answers the client from then on.
+    private static func serve(
+        _ terms: SessionTerms, _ manner: SessionManner, _ hosted: HostedStore,
+        _ makeRecords: @escaping @Sendable () -> any ProtectedRecords
+    ) -> Int32 {
+        let connection = UnixConnection(descriptor: 4)
+        let reports = SessionReports(
+            used: { AgentChild.report(.used, over: 3) },
+            lockWanted: { AgentChild.report(.lockWanted, over: 3) },
+            refused: { AgentChild.report(.refused(code: $0, waitSeconds: nil), over: 3) })
+        guard manner == .bridge else { return OperationSession.serve(connection, terms, hosted, reports) }
+        let bridge = bridgeTerms(store: hosted.store, program: terms.program, makeRecords: makeRecords)
+        return BridgeSession.serve(connection, bridge, hosted, reports)
     }
 
     private func sessionCount(of path: String, _ manner: SessionManner) -> Int {

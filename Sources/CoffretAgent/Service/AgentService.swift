@@ -49,6 +49,8 @@ package final class AgentService {
     var tendings: [String: BootInstant] = [:]
     /// What waited for keys that lie open now, and for whom.
     var ready: [(client: AgentPeer?, body: () -> Void)] = []
+    /// When browsers got something lately, by store.
+    var browserActs: [String: BrowserActs] = [:]
     /// SSH connections that wait for keys.
     var sshWaitingCount = 0
     /// Tells the person of something that sync met; called in children only.
@@ -168,6 +170,7 @@ package final class AgentService {
             // It may not end soon, and others need the key that opens now.
             takeNews(of: child)
             askPresence(for: child)
+            answerPermits(of: child)
             takeRequests(of: child)
         case .sshListener(let store): acceptSSH(store)
         }
@@ -306,7 +309,7 @@ package final class AgentService {
         for other in stores.values where other.path != store { other.forget() }
     }
 
-    private func reap() {
+    func reap() {
         for child in Array(children.values) {
             var status: Int32 = 0
             if unsafe waitpid(child.processID, &status, WNOHANG) == child.processID { finish(child, status: status) }
@@ -325,6 +328,10 @@ package final class AgentService {
         let answer: AgentResponse
         switch child.work {
         case .session where child.hasBegun: return finishSession(child, client)
+        // It answered its client itself.
+        case .pairing:
+            if let client { clients[client.descriptor] = nil }
+            return
         case .connection(let store), .session(let store, _):
             answer = finishOpened(child, store: store)
         case .judge: answer = finishJudge(child)
@@ -385,7 +392,9 @@ package final class AgentService {
             lock(store, because: .keysChanged, sparing: isCommand ? child : nil)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
-        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted: break
+        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
+            .permitWanted:
+            break
         }
     }
 

@@ -42,12 +42,16 @@ enum ChildReport: Sendable {
     case used
     /// The client of a session wants the store locked.
     case lockWanted
+    /// A browser wants something that it gets so many times only.
+    case permitWanted(BrowserAct)
 
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
-        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted: false
+        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
+            .permitWanted:
+            false
         }
     }
 
@@ -67,7 +71,8 @@ enum ChildReport: Sendable {
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
-    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11], [12], [13]. The caller zeroes the bytes.
+    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11], [12], [13], [14, act].
+    /// The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -136,6 +141,10 @@ enum ChildReport: Sendable {
         case .lockWanted:
             encoder.encodeArrayHeader(count: 1)
             encoder.encode(unsigned: 13)
+        case .permitWanted(let act):
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 14)
+            encoder.encode(unsigned: UInt64(act.rawValue))
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -198,6 +207,11 @@ enum ChildReport: Sendable {
             case (11, 1): return .confirmed
             case (12, 1): return .used
             case (13, 1): return .lockWanted
+            case (14, 2):
+                guard let act = BrowserAct(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
+                    throw CBORError(.unexpectedItem, byteOffset: 0)
+                }
+                return .permitWanted(act)
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }

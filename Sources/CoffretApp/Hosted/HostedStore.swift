@@ -43,6 +43,8 @@ package final class HostedStore: Sendable {
     private let noteKeys: [HeldNoteKey]
     /// Where this machine remembers the generation of the store's keys.
     package let memory: GenerationMemory?
+    /// The agent's home for records, if this process may use it.
+    package let records: (@Sendable () -> any ProtectedRecords)?
     private let report: @Sendable (HostedReport) -> Void
     private let locked = Mutex(false)
     /// Whether the agent has locked the store for what this process changed.
@@ -55,6 +57,7 @@ package final class HostedStore: Sendable {
     package init(
         store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], memory: GenerationMemory? = nil,
         askPresence: (@Sendable (_ reason: String) -> String?)? = nil,
+        records: (@Sendable () -> any ProtectedRecords)? = nil,
         report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
@@ -63,6 +66,7 @@ package final class HostedStore: Sendable {
         self.memory = memory
         self.report = report
         self.askPresence = askPresence
+        self.records = records
     }
 
     /// Makes this the store of the process, before it is opened.

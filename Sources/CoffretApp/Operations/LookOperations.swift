@@ -120,7 +120,7 @@ extension LoginMatch: PerformedOperation {
 
     /// The items in which the words of the host stand side by side, out of the index: those that fit are among them, and
     /// nothing else is opened.
-    private static func candidates(_ place: WebPlace, _ vault: Vault) throws -> [ItemSummary] {
+    static func candidates(_ place: WebPlace, _ vault: Vault) throws -> [ItemSummary] {
         let words = place.searchWords
         guard !words.isEmpty else {
             var filter = ItemFilter()

@@ -151,6 +151,7 @@ package final class OperationSession {
                 }
             }
         }
+        surroundings.records = hosted.records
         surroundings.lock = { [unowned self] in wantsLock = true }
         return surroundings
     }

@@ -46,6 +46,8 @@ package struct DeskSurroundings {
     package var openNote: (Store, VaultRecord, Vault, Item) throws -> Item = { _, _, vault, item in
         try vault.opened(item)
     }
+    /// The agent's home for records; nil for files, as where no agent runs.
+    package var records: (() -> any ProtectedRecords)?
     /// Locks the store, once the answer is on its way.
     package var lock: () -> Void = {}
 

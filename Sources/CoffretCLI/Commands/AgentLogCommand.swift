@@ -18,20 +18,26 @@ enum AgentLogCommand {
         let limit = context.arguments.number(CommonArguments.limit)
         request.limit = limit ?? (context.terminal.outputIsTerminal ? 50 : nil)
         let answer = try CommandStore.open(context).perform(request)
-        let shown = answer.entries
+        try show(answer.entries, answer, context) { "No program has asked this store anything yet." }
+    }
+
+    /// Shows entries of an answer.
+    static func show(
+        _ shown: [AccessEntry], _ answer: AccessList.Answer, _ context: CommandContext, ifNone: () -> String
+    ) throws {
         if answer.isIncomplete {
             context.warn("entries are missing: the file of the log was changed, or a crash tore one")
         }
         let titles = Dictionary(answer.titles.map { ($0.item, $0.title) }) { first, _ in first }
         try context.print(.array(shown.map(\.json))) {
-            guard !shown.isEmpty else { return context.isQuiet ? "" : "No program has asked this store anything yet." }
+            guard !shown.isEmpty else { return context.isQuiet ? "" : ifNone() }
             var table = TextTable([
                 .init(), .init(isFlexible: true, maximumWidth: 20), .init(isFlexible: true, minimumWidth: 20),
             ])
             for entry in shown {
                 table.add([
                     context.relativeTime.moment((entry.last ?? entry.time).milliseconds),
-                    TextWidth.displaySafe(entry.token ?? entry.session), what(entry, titles),
+                    TextWidth.displaySafe(entry.token ?? entry.browser ?? entry.session), what(entry, titles),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

@@ -21,7 +21,7 @@ enum RootCommand {
             ConflictsCommand.description,
             HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,
             NoteCommand.description, CopyCommand.description, OneTimeCodeCommand.description,
-            GenerateCommand.description, AuditCommand.description,
+            GenerateCommand.description, AuditCommand.description, BrowserCommand.description,
             ReadCommand.description, RunCommand.description, InjectCommand.description,
             GitCredentialCommand.description, CredentialCommand.description, SSHAgentCommand.description,
             SSHKeyCommand.description, TokenCommand.description, SecretServiceCommand.description,

@@ -50,6 +50,36 @@ extension FailureMeaning {
         "token.file.altered": FailureMeaning(
             .damaged, "the file of tokens was altered, or an earlier one was put back: no token counts",
             hint: "coffret token rm --all makes a new one; then make the tokens again"),
+        "bridge.message.invalid": FailureMeaning(
+            .badInput, "the browser's message is not understood", showsPlace: true),
+        "bridge.request.unsupported": FailureMeaning(.permission, "a browser may not ask for this"),
+        "bridge.origin.refused": FailureMeaning(
+            .permission, "logins are for https pages, and for http pages of this computer"),
+        "bridge.item.not-found": FailureMeaning(.notFound, "the store has no such login for this page"),
+        "bridge.login.exists": FailureMeaning(
+            .alreadyExists, "there is a login with this user name for the page already"),
+        "bridge.pausing": FailureMeaning(
+            .unavailable, "the browser was given ten values within a minute; another one has to wait",
+            hint: "try again in a minute"),
+        "bridge.pairing.pausing": FailureMeaning(
+            .unavailable, "three pairings were tried within ten minutes; another one has to wait",
+            hint: "try again in ten minutes"),
+        "bridge.pairing.busy": FailureMeaning(
+            .unavailable, "two browsers asked at once, and neither was paired", hint: "connect one after the other"),
+        "bridge.pairing.mismatch": FailureMeaning(
+            .permission, "the digits do not fit, and nothing was paired", hint: "connect again, with new digits"),
+        "bridge.pairing.expired": FailureMeaning(
+            .permission, "the digits came too late, and nothing was paired", hint: "connect again"),
+        "bridge.pairing.exhausted": FailureMeaning(
+            .usage, "16 browsers are paired already", hint: "coffret browser unpair removes one"),
+        "bridge.pairing.not-found": FailureMeaning(
+            .notFound, "no browser is paired under this name", showsPlace: true, hint: "coffret browser ls lists them"),
+        "bridge.agent.needed": FailureMeaning(
+            .unavailable, "the agent knows the paired browsers, and it does not have the store open",
+            hint: "coffret unlock opens it"),
+        "bridge.record.altered": FailureMeaning(
+            .damaged, "the record of paired browsers was altered: none counts",
+            hint: "coffret browser unpair --all makes a new one; then connect the browsers again"),
         "operation.unanswered": FailureMeaning(.permission, "a question of the store was not answered"),
         "operation.cancelled": FailureMeaning(.cancelled, "cancelled"),
         "operation.not-allowed": FailureMeaning(

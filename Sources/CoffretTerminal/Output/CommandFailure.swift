@@ -41,6 +41,8 @@ package struct CommandFailure: Error, Sendable {
 
 /// Codes of failures that arise at the command line itself; Spec/errors.md lists them.
 package enum CLIErrorCode: String, Sendable, CaseIterable {
+    case browserHostMissing = "cli.browser.host-missing"
+    case browserUnnamed = "cli.browser.unnamed"
     case fieldNotFound = "cli.field.not-found"
     case versionNotFound = "cli.version.not-found"
     case tagNotFound = "cli.tag.not-found"

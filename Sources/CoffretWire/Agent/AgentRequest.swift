@@ -83,6 +83,10 @@ package enum SessionManner: Equatable, Sendable {
     case command
     /// A command for a program that goes on looking, which is no use of the store.
     case look
+    /// A paired browser, which asks over a channel of its own (`Spec/bridge.md`).
+    case bridge
+    /// A browser that is to be paired: a process without keys answers it.
+    case pairing
 
     /// Whether opening the session is a use of the store.
     package var isUse: Bool { self == .program || self == .command }
@@ -117,6 +121,15 @@ package struct AgentSession: Equatable, Sendable {
         self.environment = environment
         token = nil
         manner = isUse ? .command : .look
+    }
+
+    /// A session of a browser.
+    package init(store: String, environment: [String: String], isPairing: Bool) {
+        self.store = store
+        isJSON = false
+        self.environment = environment
+        token = nil
+        manner = isPairing ? .pairing : .bridge
     }
 
     /// The longest request and reply: a note's text may have 16 MiB.
@@ -154,7 +167,10 @@ extension AgentRequest {
                     store: try decoder.readText(byteCountMax: pathByteCountMax), count == 5 ? .limited : .program)
             case (14, 4):
                 let store = try decoder.readText(byteCountMax: pathByteCountMax)
-                return .session(store: store, try readIsUse(from: &decoder) ? .command : .look)
+                return .session(store: store, try readFlag(from: &decoder) ? .command : .look)
+            case (15, 4):
+                let store = try decoder.readText(byteCountMax: pathByteCountMax)
+                return .session(store: store, try readFlag(from: &decoder) ? .pairing : .bridge)
             case (3, 6):
                 let (store, kind) = try readSecretHead(from: &decoder)
                 return .secret(
@@ -212,6 +228,11 @@ extension AgentRequest {
                 encoder.encode(kind: 14, fieldCount: 3)
                 encoder.encode(text: session.store)
                 encoder.encode(unsigned: session.manner.isUse ? 1 : 0)
+                encoder.encode(texts: session.environment)
+            case .session(let session) where session.manner == .bridge || session.manner == .pairing:
+                encoder.encode(kind: 15, fieldCount: 3)
+                encoder.encode(text: session.store)
+                encoder.encode(unsigned: session.manner == .pairing ? 1 : 0)
                 encoder.encode(texts: session.environment)
             case .session(let session):
                 encoder.encode(kind: 12, fieldCount: session.token == nil ? 3 : 4)
@@ -289,15 +310,19 @@ extension AgentRequest {
             return .session(AgentSession(store: store, isJSON: isJSON, environment: environment, token: token))
         case (14, 3):
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
-            let isUse = try readIsUse(from: &decoder)
+            let isUse = try readFlag(from: &decoder)
             return .session(AgentSession(store: store, environment: try decoder.readTextMap(), isUse: isUse))
+        case (15, 3):
+            let store = try decoder.readText(byteCountMax: pathByteCountMax)
+            let isPairing = try readFlag(from: &decoder)
+            return .session(AgentSession(store: store, environment: try decoder.readTextMap(), isPairing: isPairing))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
         }
     }
 
-    private static func readIsUse(from decoder: inout CBORDecoder) throws(CBORError) -> Bool {
+    private static func readFlag(from decoder: inout CBORDecoder) throws(CBORError) -> Bool {
         try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
     }
 

@@ -156,6 +156,7 @@ package struct AccessEntry: Record {
     package var session = ""
     package var program: String?
     package var token: String?
+    package var browser: String?
     package var operation: String?
     package var vault: String?
     package var item: String?
@@ -170,7 +171,9 @@ package struct AccessEntry: Record {
         RecordField("event", \.event, "a session began, was asked, refused something, or ended"),
         RecordField("session", \.session, "8 hexadecimal digits, for entries that belong together"),
         RecordField("program", \.program, "who opened the session, as the system knows it"),
-        RecordField("token", \.token, "name of the token"), RecordField("operation", \.operation, "what was asked for"),
+        RecordField("token", \.token, "name of the token"),
+        RecordField("browser", \.browser, "name of the paired browser (`bridge.md`)"),
+        RecordField("operation", \.operation, "what was asked for"),
         RecordField("vault", \.vault, "id of the vault that it was about"),
         RecordField("item", \.item, "id of the item that it was about"),
         RecordField("code", \.code, "why it was refused or failed"),

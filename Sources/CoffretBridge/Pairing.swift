@@ -1,0 +1,122 @@
+// Browsers that are paired with a store. Invariant: a record that was altered counts for no browser.
+
+package import CoffretBase
+
+/// A browser that has shown six digits, and the key that it got.
+package final class Pairing: Sendable {
+    package static let idByteCount = 8
+    package static let keyByteCount = 32
+    package static let nameByteCountMax = 40
+    /// A store has no more.
+    package static let countMax = 16
+
+    package let id: [UInt8]
+    /// As `coffret browser ls` shows it; no other one of the store has it.
+    package let name: String
+    /// The program that started the host, as the kernel names it.
+    package let program: String
+    package let created: Milliseconds
+    package let key: SecretBytes
+
+    package init(id: [UInt8], name: String, program: String, created: Milliseconds, key: consuming SecretBytes) {
+        self.id = id
+        self.name = name
+        self.program = program
+        self.created = created
+        self.key = key
+    }
+}
+
+/// All browsers of a store, as the agent keeps them.
+///
+/// Record `<store id>.browsers`, deterministic CBOR: [* [id: bstr (8), name: tstr, program: tstr, created: uint, key: bstr (32)]].
+/// Spec: Spec/bridge.md section 3.
+package struct Pairings: Sendable {
+    package private(set) var all: [Pairing] = []
+    private static let programByteCountMax = 120
+
+    package init() {}
+
+    /// - Throws: `.recordAltered`.
+    package init(decoding bytes: [UInt8]) throws(BridgeError) {
+        do throws(CBORError) {
+            all = try withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+                let count = try decoder.readArrayHeader()
+                guard count <= Pairing.countMax else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+                var read: [Pairing] = []
+                for _ in 0..<count {
+                    try decoder.readArrayHeader(count: 5)
+                    let id = try decoder.readBytes(count: Pairing.idByteCount)
+                    let name = try decoder.readText(byteCountMax: Pairing.nameByteCountMax)
+                    let program = try decoder.readText(byteCountMax: Self.programByteCountMax)
+                    let created = try decoder.readUnsigned()
+                    let key = try decoder.readSecret(counts: Pairing.keyByteCount...Pairing.keyByteCount)
+                    read.append(
+                        Pairing(id: id, name: name, program: program, created: Milliseconds(created), key: key))
+                }
+                return read
+            }
+        } catch {
+            throw BridgeError(.recordAltered)
+        }
+    }
+
+    /// The record; the caller zeroes the bytes.
+    package var encoded: [UInt8] {
+        var encoder = CBOREncoder(reservingByteCount: 4096)
+        encoder.encodeArrayHeader(count: all.count)
+        for pairing in all {
+            encoder.encodeArrayHeader(count: 5)
+            encoder.encode(bytes: pairing.id)
+            encoder.encode(text: pairing.name)
+            encoder.encode(text: pairing.program)
+            encoder.encode(unsigned: UInt64(max(0, pairing.created)))
+            // EXPOSE: into the record, which its home seals; the bytes are zeroed.
+            unsafe pairing.key.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+        }
+        defer { encoder.zero() }
+        return Array(encoder.bytes)
+    }
+
+    package func find(_ id: [UInt8]) -> Pairing? { all.first { $0.id == id } }
+
+    /// Makes a pairing under a name that no other one has.
+    ///
+    /// - Parameter wanted: what the browser calls itself; any text.
+    /// - Throws: `.pairingExhausted`.
+    package mutating func add(
+        wanted: String, program: String, now: Milliseconds, random: any RandomSource
+    ) throws(BridgeError) -> Pairing {
+        guard all.count < Pairing.countMax else { throw BridgeError(.pairingExhausted) }
+        let base = Self.cleaned(wanted)
+        var (name, number) = (base, 2)
+        while all.contains(where: { $0.name.lowercased() == name.lowercased() }) {
+            name = "\(base) \(number)"
+            number += 1
+        }
+        let pairing = Pairing(
+            id: random.bytes(count: Pairing.idByteCount), name: name,
+            program: String(decoding: program.utf8.suffix(Self.programByteCountMax), as: UTF8.self), created: now,
+            key: SecretBytes.random(byteCount: Pairing.keyByteCount))
+        all.append(pairing)
+        return pairing
+    }
+
+    /// - Throws: `.pairingNotFound`.
+    package mutating func remove(named name: String) throws(BridgeError) {
+        guard let index = all.firstIndex(where: { $0.name.lowercased() == name.lowercased() }) else {
+            throw BridgeError(.pairingNotFound, at: name)
+        }
+        all.remove(at: index)
+    }
+
+    /// A name that a question to a person may hold: letters, digits and single spaces.
+    package static func cleaned(_ name: String) -> String {
+        let plain = name.unicodeScalars.map { scalar in
+            scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
+                ? Character(scalar) : " "
+        }
+        let words = String(plain).split(separator: " ").joined(separator: " ")
+        return words.isEmpty ? "Browser" : String(words.prefix(Pairing.nameByteCountMax - 4))
+    }
+}

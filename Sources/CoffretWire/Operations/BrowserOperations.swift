@@ -1,0 +1,53 @@
+// Requests about paired browsers. Invariant: each needs control, so that no token shows or removes one.
+
+internal import CoffretBase
+
+/// A browser that may ask for logins.
+package struct BrowserMessage: Record {
+    package static let recordName = "browser"
+    package static let refusesUnknownFields = false
+
+    package var name = ""
+    package var program = ""
+    package var created = WireMoment(0)
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("name", \.name, "as it was paired"),
+        RecordField("program", \.program, "who started its host then, as the system named it"),
+        RecordField("created", \.created, "when it was paired"))
+}
+
+package struct BrowserList: StoreOperation {
+    package static let name = "browser.list"
+    package static let access = OperationAccess.control
+    package static let meaning = "Lists the browsers that are paired with the store on this computer (`bridge.md`)."
+
+    package init() {}
+    package static let layout = RecordLayout<Self>()
+
+    package struct Answer: Record {
+        package static let recordName = "browser-list"
+        package static let refusesUnknownFields = false
+        package var browsers: [BrowserMessage] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(RecordField("browsers", \.browsers, "the oldest first"))
+    }
+}
+
+package struct BrowserRemove: StoreOperation {
+    package static let name = "browser.remove"
+    package static let access = OperationAccess.control
+    package static let meaning = "Forgets a paired browser, or all of them; the agent refuses its next session."
+
+    package var name: String?
+    package var isAll: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("name", \.name, "of the browser"),
+        RecordField("all", \.isAll, "instead of a name: all, also where their record was altered"))
+
+    package typealias Answer = NothingMessage
+}
