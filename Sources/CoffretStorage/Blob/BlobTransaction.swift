@@ -170,8 +170,10 @@ package final class BlobTransaction: BlobTransactionWriter {
     package func readBlob<Result>(
         _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
+        var isHeld = false
         for epoch in store.sealer.epochsNewestFirst {
             let address = store.sealer.address(of: name, epoch: epoch)
+            if try holds(address) { isHeld = true }
             let found = try unsafe withSealedBlob(address) { (sealed) throws(StorageError) -> Result? in
                 try unsafe store.sealer.open(sealed, name: name, type: type) {
                     (_, content) throws(StorageError) -> Result in try body(content)
@@ -179,7 +181,11 @@ package final class BlobTransaction: BlobTransactionWriter {
             }
             if let found { return found }
         }
-        return try store.readBlob(name, type: type, body)
+        do throws(StorageError) { return try store.readBlob(name, type: type, body) } catch {
+            // As in the store: a blob of another type is here.
+            guard isHeld, error.code == .blobMissing else { throw error }
+            throw StorageError(.blobAuthenticationFailed, place: name.description)
+        }
     }
 
     package func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
