@@ -21,10 +21,28 @@ extension LogRepository {
     package func ownLog() throws(StorageError) -> (instance: InstanceID, tip: EntryMark?)? {
         try change { (loaded) throws(StorageError) in
             guard let instance = loaded.own?.instance else { return nil }
-            // Also what is not applied: it may have seen what was taken out.
-            let tip = try loaded.machine.store.index.records(of: instance).last { !$0.isBare }
-            return (instance, tip.map { EntryMark(number: $0.dot.number, name: $0.name) })
+            return (instance, try tip(of: instance, loaded.machine))
         }
+    }
+
+    /// Logs of this device that are here, the one that this copy writes among them: the newest entry, and whether a link
+    /// closed or ended it.
+    package func deviceLogs() throws(StorageError) -> [InstanceID: (tip: EntryMark?, isShut: Bool)] {
+        try change { (loaded) throws(StorageError) in
+            var logs: [InstanceID: (tip: EntryMark?, isShut: Bool)] = [:]
+            if let own = loaded.own?.instance { logs[own] = (nil, false) }
+            for (instance, owner) in loaded.machine.owners where owner.deviceID == author.deviceID {
+                logs[instance] = (try tip(of: instance, loaded.machine), try loaded.machine.isShut(instance))
+            }
+            return logs
+        }
+    }
+
+    /// The newest entry of a log, also one that is not applied: it may have seen what was taken out.
+    private func tip(of instance: InstanceID, _ machine: borrowing Machine) throws(StorageError) -> EntryMark? {
+        let applied = machine.frontier[instance]
+        let newest = try machine.store.index.records(of: instance, from: applied?.number ?? 1).last { !$0.isBare }
+        return newest.map { EntryMark(number: $0.dot.number, name: $0.name) } ?? applied
     }
 
     /// Leaves the log that this copy wrote, durably: the next own entry begins another one.

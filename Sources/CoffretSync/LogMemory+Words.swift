@@ -73,7 +73,7 @@ extension LogMemory {
     package static let waitingFileCountMax = 256
 
     /// Keys 10 to 24: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
-    /// 13: {+ device => [heads, wait]}, 14: word, 15: left, 16: [+ left], 17: link, 18: server (text),
+    /// 13: {+ device => [heads, wait]}, 14: word, 15: [+ left], 16: [+ left], 17: link, 18: server (text),
     /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true, 24: true}`; wait = [passed, clock]; word = [base /
     /// null, {* instance => number}, digest]; heads as in a statement, of one; left = [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
@@ -122,13 +122,8 @@ extension LogMemory {
             }
         }
         if let told { map.put(14) { $0.encode(word: told) } }
-        if let copied { map.put(15) { $0.encode(left: copied) } }
-        if !leftLogs.isEmpty {
-            map.put(16) { encoder in
-                encoder.encodeArrayHeader(count: leftLogs.count)
-                for left in leftLogs { encoder.encode(left: left) }
-            }
-        }
+        if !copied.isEmpty { map.put(15) { $0.encode(left: copied) } }
+        if !leftLogs.isEmpty { map.put(16) { $0.encode(left: leftLogs) } }
         if let collects { map.put(17) { $0.encode(unsigned: UInt64(collects)) } }
         if !server.isEmpty { map.put(18) { $0.encode(text: server) } }
         if !waitingFiles.isEmpty {
@@ -180,7 +175,7 @@ extension LogMemory {
             }
         case 14: told = try decoder.readWord()
         case 15: copied = try decoder.readLeft()
-        case 16: for _ in 0..<(try decoder.readArrayHeader()) { leftLogs.append(try decoder.readLeft()) }
+        case 16: leftLogs = try decoder.readLeft()
         case 17: collects = try decoder.readUnsigned(as: UInt32.self)
         case 18: server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         case 19: for _ in 0..<(try decoder.readArrayHeader()) { waitingFiles.append(try decoder.readWaiting()) }
@@ -218,10 +213,13 @@ extension CBOREncoder {
         encode(unsigned: file.reason.rawValue)
     }
 
-    fileprivate mutating func encode(left: LeftLog) {
-        encodeArrayHeader(count: left.tip == nil ? 1 : 2)
-        encode(id: left.instance)
-        if let tip = left.tip { encode(mark: tip) }
+    fileprivate mutating func encode(left logs: [LeftLog]) {
+        encodeArrayHeader(count: logs.count)
+        for log in logs {
+            encodeArrayHeader(count: log.tip == nil ? 1 : 2)
+            encode(id: log.instance)
+            if let tip = log.tip { encode(mark: tip) }
+        }
     }
 }
 
@@ -255,8 +253,12 @@ extension CBORDecoder {
         return WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: room, reason: reason)
     }
 
-    fileprivate mutating func readLeft() throws(CBORError) -> LeftLog {
-        let count = try readArrayHeader()
-        return LeftLog(instance: try readID(), tip: count == 2 ? try readMark() : nil)
+    fileprivate mutating func readLeft() throws(CBORError) -> [LeftLog] {
+        var logs: [LeftLog] = []
+        for _ in 0..<(try readArrayHeader()) {
+            let count = try readArrayHeader()
+            logs.append(LeftLog(instance: try readID(), tip: count == 2 ? try readMark() : nil))
+        }
+        return logs
     }
 }

@@ -55,8 +55,8 @@ package struct LogMemory: Sendable {
     package var told: AppliedWord?
 
     // Own work that goes on (LogMemory+Words.swift).
-    /// I2: the log that another copy writes, too, and the newest own entry in it; until what is lost is written again.
-    package var copied: LeftLog?
+    /// I2: logs that another copy writes, too, and the newest entry here in each; until what is lost is written again.
+    package var copied: [LeftLog] = []
     /// Logs that were left like that; what an end takes of them is written again (I4).
     package var leftLogs: [LeftLog] = []
     /// The link below which the server is to collect.

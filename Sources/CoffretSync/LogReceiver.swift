@@ -8,6 +8,16 @@ internal import CoffretLogs
 internal import CoffretStorage
 internal import CoffretWire
 
+/// A log of this device, before a page is taken.
+struct WatchedLog {
+    /// The newest entry that is here.
+    let tip: EntryMark?
+    /// This copy writes it, or has entries of it that the server does not have.
+    let isUnshared: Bool
+    /// It was left as a copy's, or a link closed or ended it.
+    let isLeft: Bool
+}
+
 /// Takes pages of objects. Memory holds a page and at most 8 MiB of entries whose values did not come yet.
 final class LogReceiver {
     private static let deferredByteCountMax = 8 << 20
@@ -35,10 +45,10 @@ final class LogReceiver {
     private(set) var hasUnreadable = false
     /// Numbers of this device's logs that the server showed, but of the one that this copy writes only what it wrote.
     private(set) var ownShown: [InstanceID: EntryNumber] = [:]
-    /// The log that this copy writes, as it was before the page; once another copy is known, it stays.
-    private var watched: LeftLog?
-    /// I2: the server showed an entry of that log that this copy did not write.
-    private(set) var copied: LeftLog?
+    /// Logs of this device that another copy of the store may write, too, as they were before the page.
+    private var watched: [InstanceID: WatchedLog] = [:]
+    /// I2: of these logs the server showed entries that this copy did not write.
+    private(set) var copied: [LeftLog] = []
     /// Sealed words of entries that came, of the own account's other devices (E9).
     private(set) var statements: [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] = []
     private(set) var takenCount = 0
@@ -66,7 +76,7 @@ final class LogReceiver {
 
     func forgetLeft() { hasLeft = false }
 
-    func watch(_ log: LeftLog?, copied: LeftLog?) { (watched, self.copied) = (log, copied) }
+    func watch(_ logs: [InstanceID: WatchedLog], copied: [LeftLog]) { (watched, self.copied) = (logs, copied) }
 
     func takeStatements() -> [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] {
         defer { statements = [] }
@@ -178,17 +188,21 @@ final class LogReceiver {
         }
     }
 
-    /// I2: whether an entry of this device is none of another copy's in the log that this copy writes.
+    /// I2: whether an entry of this device shows that the server has its log as it is here.
     private func isOwn(_ entry: SignedEntry) throws(StorageError) -> Bool {
-        let instance = entry.context.instance
-        if copied?.instance == instance { return false }
-        guard let watched, watched.instance == instance else { return true }
-        let name = entry.name
+        let (instance, name) = (entry.context.instance, entry.name)
+        // A bare form has a name of its own; whoever deletes for good makes it.
+        if case .gone = entry.body.changes { return false }
+        if copied.contains(where: { $0.instance == instance }) { return false }
+        guard let log = watched[instance] else { return true }
         let isKnown = try repository.ask { (machine) throws(StorageError) in
             try machine.store.dot(of: name) != nil
         }
-        if !isKnown, copied == nil { copied = watched }
-        return isKnown
+        if isKnown { return true }
+        let isBeside = entry.body.number <= log.tip?.number ?? 0
+        guard log.isUnshared || isBeside else { return true }
+        if log.isUnshared || !log.isLeft { copied.append(LeftLog(instance: instance, tip: log.tip)) }
+        return false
     }
 
     private func deferEntry(_ offered: Offered, for names: [BlobName]) {

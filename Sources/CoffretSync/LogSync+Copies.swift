@@ -13,24 +13,32 @@ package enum LogCopies {
     /// acknowledgement that this copy does not remember. The log is left; the next sync writes again what only this copy has.
     package static func note(in repository: LogRepository) throws(StorageError) {
         var memory = LogMemory(of: repository)
-        guard memory.copied == nil, let own = try repository.ownLog() else { return }
-        memory.copied = LeftLog(instance: own.instance, tip: own.tip)
+        guard let own = try repository.ownLog(), !memory.copied.contains(where: { $0.instance == own.instance })
+        else { return }
+        memory.copied.append(LeftLog(instance: own.instance, tip: own.tip))
         try repository.remember(memory.merged(in: repository))
         try repository.leaveOwnLog()
     }
 }
 
 extension LogSync {
-    /// Before a page is taken: the own log, and what of it is here.
-    func lookAtOwnLog() throws {
-        let own = try repository.ownLog().map { LeftLog(instance: $0.instance, tip: $0.tip) }
-        receiver.watch(own, copied: memory.copied)
+    /// Before a page is taken: logs of this device, and what of them is here.
+    func lookAtOwnLogs() throws {
+        let own = try repository.ownLog()?.instance
+        var watched: [InstanceID: WatchedLog] = [:]
+        for (instance, log) in try repository.deviceLogs() {
+            watched[instance] = WatchedLog(
+                tip: log.tip,
+                isUnshared: instance == own || !log.isShut && log.tip?.number ?? 0 > memory.served[instance] ?? 0,
+                isLeft: log.isShut || memory.leftLogs.contains { $0.instance == instance })
+        }
+        receiver.watch(watched, copied: memory.copied)
     }
 
     /// I2, I4: leaves a log that another copy writes, too, and writes again what would be lost with it.
     func mendCopies() throws {
         guard repository.isWritable else { return }
-        if let copied = memory.copied { try leave(copied) }
+        if !memory.copied.isEmpty { try leaveCopied() }
         for left in memory.leftLogs {
             guard let tip = left.tip, try repository.isShut(left.instance) else { continue }
             let own = try repository.ask { (machine) in
@@ -39,7 +47,7 @@ extension LogSync {
             // Of a log that K1 closed a person decides.
             if own {
                 let lost = try repository.lostEntries(of: left.instance, tip: tip)
-                guard try writeAgain(lost, isWithdrawn: false) else { continue }
+                guard try writeAgain([lost], isWithdrawn: false) else { continue }
             }
             memory.leftLogs.removeAll { $0 == left }
             try repository.remember(memory.merged(in: repository))
@@ -50,40 +58,56 @@ extension LogSync {
         if try repository.ownLog()?.instance == copied.instance { try repository.leaveOwnLog() }
     }
 
-    private func leave(_ copied: LeftLog) throws {
+    private func leaveCopied() throws {
         report.isCopy = true
-        try leaveLog(copied)
-        if let tip = copied.tip {
-            let sent = memory.served[copied.instance] ?? 0
-            let alone = try repository.branch(of: copied.instance, from: tip, above: sent)
-            // Entries that were written meanwhile say that they have seen these.
-            let own = alone.isEmpty ? nil : try repository.ownLog()
-            var later: [VerifiedEntry] = []
-            if let own, let newest = own.tip {
-                later = try repository.branch(
-                    of: own.instance, from: newest, above: memory.served[own.instance] ?? 0)
+        var left: [LeftLog] = []
+        var alone: [[VerifiedEntry]] = []
+        for log in memory.copied {
+            try leaveLog(log)
+            guard let tip = log.tip else { continue }
+            let entries = try unserved(of: log.instance, from: tip)
+            alone.append(entries)
+            // What stays of it went to the server.
+            var kept: EntryMark? = tip
+            if let first = entries.first {
+                kept = first.body.before.map { EntryMark(number: first.number - 1, name: $0) }
             }
-            if !later.isEmpty { try repository.leaveOwnLog() }
-            guard try writeAgain(alone, later, isWithdrawn: true) else { return }
-            let kept = alone.first.map { $0.number - 1 } ?? tip.number
-            let mark = alone.first?.body.before.map { EntryMark(number: kept, name: $0) } ?? (kept > 0 ? tip : nil)
-            let isKept = kept > 0 ? mark : nil
-            if memory.leftLogs.count < LogMemory.leftCountMax {
-                memory.leftLogs.append(LeftLog(instance: copied.instance, tip: isKept))
+            left.append(LeftLog(instance: log.instance, tip: kept))
+        }
+        if alone.contains(where: { !$0.isEmpty }) {
+            // Entries of other own logs may say that they have seen these.
+            for (instance, log) in try repository.deviceLogs()
+            where !log.isShut && !memory.copied.contains(where: { $0.instance == instance }) {
+                guard let tip = log.tip else { continue }
+                let later = try unserved(of: instance, from: tip)
+                if !later.isEmpty, try repository.ownLog()?.instance == instance { try repository.leaveOwnLog() }
+                alone.append(later)
             }
         }
-        // All that is left of it came from the server, or went there.
-        memory.served[copied.instance] = try repository.ask { (machine) throws(StorageError) in
-            try machine.store.index.records(of: copied.instance).last?.dot.number ?? 0
+        guard try writeAgain(alone, isWithdrawn: true) else { return }
+        for log in left where !memory.leftLogs.contains(where: { $0.instance == log.instance }) {
+            if memory.leftLogs.count < LogMemory.leftCountMax { memory.leftLogs.append(log) }
         }
-        memory.copied = nil
-        if memory.acknowledged?.instance == copied.instance { memory.acknowledged = nil }
+        for log in memory.copied {
+            // All that is left of it came from the server, or went there.
+            memory.served[log.instance] = try repository.ask { (machine) throws(StorageError) in
+                try machine.store.index.records(of: log.instance).last?.dot.number ?? 0
+            }
+            if memory.acknowledged?.instance == log.instance { memory.acknowledged = nil }
+        }
+        memory.copied = []
         try repository.remember(memory.merged(in: repository))
     }
 
+    /// Entries of a log, down from one of them, that the server does not have.
+    private func unserved(of instance: InstanceID, from tip: EntryMark) throws -> [VerifiedEntry] {
+        try repository.branch(of: instance, from: tip, above: memory.served[instance] ?? 0)
+    }
+
     /// - Returns: false where this device can write no entry now; it is tried again.
-    private func writeAgain(_ logs: [VerifiedEntry]..., isWithdrawn: Bool) throws -> Bool {
-        let entries = logs.flatMap(\.self)
+    private func writeAgain(_ logs: [[VerifiedEntry]], isWithdrawn: Bool) throws -> Bool {
+        // Each behind what it may have seen.
+        let entries = logs.flatMap(\.self).sorted { ($0.height, $0.dot) < ($1.height, $1.dot) }
         guard !entries.isEmpty else { return true }
         guard try repository.ownContext() != nil else { return false }
         // Nothing that is written says that it has seen them. Their blobs lie here until the next compaction.

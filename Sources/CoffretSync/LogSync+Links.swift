@@ -14,7 +14,7 @@ extension LogSync {
     ///
     /// - Parameter closingOnly: before anything is pushed: closings and epochs; else the rest.
     func writeLink(closingOnly: Bool) throws -> LogRequest? {
-        guard let signingKey = repository.author.signingKey, !isLinkOver, memory.copied == nil else { return nil }
+        guard let signingKey = repository.author.signingKey, !isLinkOver, memory.copied.isEmpty else { return nil }
         if draft == nil {
             guard try makeDraft(closingOnly: closingOnly) else { return nil }
         }

@@ -12,7 +12,7 @@ internal import CoffretWire
 extension LogSync {
     func push() throws -> LogRequest? {
         // Of a log that another copy writes nothing more is pushed.
-        guard let zone, memory.copied == nil, let signingKey = repository.author.signingKey else { return nil }
+        guard let zone, memory.copied.isEmpty, let signingKey = repository.author.signingKey else { return nil }
         let (mayWrite, isStale) = try repository.step { (machine) throws(StorageError) in
             (machine.mayWrite, try !machine.due().closings.isEmpty)
         }

@@ -335,7 +335,7 @@ package final class LogSync {
 
     private func take(_ page: LogPage, memory bytes: @escaping (Bool) -> [UInt8]) throws {
         let before = receiver.takenCount
-        try lookAtOwnLog()
+        try lookAtOwnLogs()
         // Durable with what came: a head of before is judged again, also after a crash.
         memory.isUnjudged = true
         try receiver.take(page.objects) { [self] hasLeft in
@@ -343,12 +343,9 @@ package final class LogSync {
             return bytes(hasLeft)
         }
         // Own entries go into another log from now on.
-        if let copied = memory.copied { try leaveLog(copied) }
+        for copied in memory.copied { try leaveLog(copied) }
         came = came || receiver.takenCount > before
         arrived += receiver.takeArrived()
-        for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {
-            memory.served[instance] = number
-        }
         if receiver.hasUnreadable { memory.hasUnreadable = true }
         report.receivedByteCount += page.objects.reduce(0) { $0 + $1.ciphertext.count }
         (report.receivedCount, report.refusedCount) = (receiver.takenCount, receiver.refusedCount)
@@ -356,7 +353,11 @@ package final class LogSync {
 
     /// Notes what entries that came say of this copy, and of other vaults.
     private func noteWords() {
-        if memory.copied == nil { memory.copied = receiver.copied }
+        memory.copied = receiver.copied
+        // Durable with the entries: one that is here is not shown again.
+        for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {
+            memory.served[instance] = number
+        }
         for statement in receiver.takeStatements() {
             guard let key = options.headsKey else { continue }
             let heads = EntryStatement.open(

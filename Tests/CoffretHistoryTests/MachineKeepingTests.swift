@@ -57,6 +57,45 @@ struct MachineKeepingTests {
         #expect(found == [nil, 1, nil])
     }
 
+    @Test("K6: what shows an end is kept below a base, too, so that all judge replacements behind the fork alike")
+    func evidenceBelowBase() throws {
+        let world = MachineWorld(devices: [["a", "b", "c"]])
+        let log = world.context("b")
+        let root = world.entry(log, 1, changes: [MachineWorld.put(1, "root")])
+        let left = world.entry(log, 2, after: root, changes: [MachineWorld.put(1, "left", replacing: [root])])
+        let right = world.entry(log, 2, after: root, changes: [MachineWorld.put(1, "right", replacing: [root])])
+        let over = world.entry(
+            world.context("c"), 1, seen: [right], changes: [MachineWorld.put(1, "over right", replacing: [right])])
+        var reader = world.machine("a")
+        reader.sync(world, [root, left])
+        let tree = [MachineWorld.key(1): reader.facts(under: MachineWorld.key(1))]
+        reader.store.trees[MachineWorld.rootName(tree)] = tree
+        func checkpoint(_ tips: [VerifiedEntry], root: BlobName? = nil, base: Int? = nil, ends: LogEnd? = nil)
+            -> Checkpoint
+        {
+            Checkpoint(
+                base: base.map { UInt32($0) },
+                accepted: Frontier(Dictionary(uniqueKeysWithValues: tips.map { ($0.instance, $0.mark) })), root: root,
+                digest: Bytes32(0, 0, 0, 0), factCount: 0, ends: ends.map { [log.instance: $0] } ?? [:])
+        }
+        let base = world.link(by: "c", checkpoint: checkpoint([left], root: MachineWorld.rootName(tree)))
+        reader.sync(world)
+        #expect(reader.base == base)
+        // The base covers the number, so the other entry is not kept, and what replaced it seems to replace this one.
+        reader.sync(world, [right, over])
+        #expect(reader.store.entry(named: right.name) == nil && reader.texts(1) == ["over right"])
+        world.link(
+            by: "c",
+            checkpoint: checkpoint(
+                [left, over], base: base, ends: LogEnd(lastCommonNumber: 1, first: left.name, second: right.name)))
+        reader.store.here[right.name] = nil
+        reader.sync(world)
+        #expect(reader.missingEvidence() == [right.name] && reader.missingNames(head: nil, behind: []) == [right.name])
+        reader.sync(world, [right])
+        #expect(reader.store.entry(named: right.name) != nil && reader.missingEvidence() == [])
+        #expect(reader.texts(1) == ["left", "over right"])
+    }
+
     @Test("G1, G2, G4, G7: no more goes than was agreed to; tips stay; questions about the rest say so")
     func dropping() throws {
         var (world, machine, entries) = try vault(times: [0, day, 2 * day])

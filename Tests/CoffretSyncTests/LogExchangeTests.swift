@@ -132,6 +132,24 @@ struct LogExchangeTests {
         #expect(total / 40 <= 1_200, "\(total / 40) bytes")
     }
 
+    @Test("a long note and its edits come to a new device in one page")
+    func deltasInOnePage() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        var lines = (0..<300).map { _ in Hex.encode(person.random.bytes(count: 20)) + "\n" }
+        for number in 0..<3 {
+            lines[number] = "edit \(number)\n"
+            try one.put(LogDevice.text(1), lines.joined())
+        }
+        try one.sync()
+        #expect(try two.sync().receivedCount == 3)
+        #expect(try two.shown(LogDevice.text(1)) == lines.joined())
+        try two.put(LogDevice.text(1), "new\n" + lines.joined())
+        try two.sync()
+        try one.sync()
+        #expect(try one.shown(LogDevice.text(1)) == "new\n" + lines.joined())
+    }
+
     static func failure(_ body: () throws -> LogReport) throws -> SyncError? {
         do {
             _ = try body()

@@ -26,6 +26,12 @@ extension HistoryMachine {
         return dots.contains(nil) ? .missing : .whole
     }
 
+    /// Whether an end names the entry: it is kept, also below a base.
+    func showsEnd(_ entry: VerifiedEntry) -> Bool {
+        guard members.takenCount > 0, let ends = members.newestState.ended[entry.instance] else { return false }
+        return ends.contains { [$0.end.first, $0.end.second].contains(entry.name) }
+    }
+
     /// Ends of which an entry is not here, but those behind one that holds.
     private func endsWithoutEvidence() throws(Store.Failure) -> Set<EndPlace> {
         var found: Set<EndPlace> = []

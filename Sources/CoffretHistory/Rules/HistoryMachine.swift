@@ -192,12 +192,12 @@ package struct HistoryMachine<Store: HistoryStore> {
         }
     }
 
-    /// Whether an entry is to be kept: it is above the base, or the tip of a checkpoint, or verifies a base that was taken
-    /// (C7), and was not deleted for good.
+    /// Whether an entry is to be kept: it is above the base, or the tip of a checkpoint, or shows an end (K6), or verifies a
+    /// base that was taken (C7), and was not deleted for good.
     package func takes(_ entry: VerifiedEntry, tips: Set<BlobName>) throws(Store.Failure) -> Bool {
         if try store.wasDroppedForGood(entry.name) { return false }
         if base != nil, !isSure { return true }
-        return entry.number > accepted.number(of: entry.instance) || tips.contains(entry.name)
+        return entry.number > accepted.number(of: entry.instance) || tips.contains(entry.name) || showsEnd(entry)
     }
 
     /// Brings base and state up to date with all that came (C4 to C9, S11). Once in a sync.

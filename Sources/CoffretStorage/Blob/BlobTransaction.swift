@@ -191,7 +191,11 @@ package final class BlobTransaction: BlobTransactionWriter {
         _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         if let found = try readOwn(name, type: type, body) { return found }
-        return try store.readBlob(name, type: type, body)
+        do throws(StorageError) { return try store.readBlob(name, type: type, body) } catch {
+            // As in the store: a blob of another type is here.
+            guard error.code == .blobMissing, try holds(name) else { throw error }
+            throw StorageError(.blobAuthenticationFailed, place: name.description)
+        }
     }
 
     /// As `readBlob`, of what this transaction wrote; nil for anything else.

@@ -40,6 +40,16 @@ import Testing
         #expect(throws: StorageError(.blobMissing, place: unknown.description)) {
             _ = try store.blobBytes(unknown, type: .value)
         }
+        // A transaction says the same of what is not committed yet.
+        let transaction = try store.begin()
+        let pending = try transaction.writeBlob(type: .value, bytes: [4, 5, 6])
+        #expect(throws: StorageError(.blobAuthenticationFailed, place: pending.description)) {
+            _ = try transaction.blobBytes(pending, type: .valueList)
+        }
+        #expect(throws: StorageError(.blobMissing, place: unknown.description)) {
+            _ = try transaction.blobBytes(unknown, type: .value)
+        }
+        transaction.cancel()
     }
 
     @Test("a rehearsal opens the blob that it sealed")

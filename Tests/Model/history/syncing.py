@@ -68,7 +68,8 @@ class Syncing:
             s.ids.add(e.id)
             if e.id in s.went:
                 continue
-            if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips or s.base >= 0 and not s.sure():  # C7, N3: older ones verify it
+            shows = any(e.id in end[2:] for end in s.link().ended.get(e.inst, ()))  # K6
+            if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips or shows or s.base >= 0 and not s.sure():  # C7, N3: older ones verify it
                 s.store.setdefault(e.id, e)
                 s.came.add(e.inst)
             if e.inst == s.inst and e.id not in s.wrote:

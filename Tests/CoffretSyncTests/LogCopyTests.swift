@@ -1,0 +1,71 @@
+// Copies of a store that wrote several logs, or whose syncs broke off. The one thing to keep true: no own word that the
+// server lacks is lost, and none of another copy is written again.
+
+import CoffretBase
+import CoffretHistory
+import CoffretLogSimulation
+import CoffretSync
+import CoffretTestSupport
+import Testing
+
+@Suite("Copies of stores of logs")
+struct LogCopyTests {
+    /// Two devices and a copy of the second one's store, which has the same log and nothing of its own.
+    private static func copied() throws -> (person: LogPerson, copy: LogDevice) {
+        let person = try LogExchangeTests.person()
+        try person.devices[1].put(LogDevice.text(1), "shared\n")
+        for device in [person.devices[1], person.devices[0]] { try device.sync() }
+        return (person, try LogDevice(copying: person.devices[1]))
+    }
+
+    private static func expectOneState(_ person: LogPerson, _ copy: LogDevice, _ lines: [Int: String]) throws {
+        for device in person.devices.prefix(2) { try device.sync() }
+        for device in [person.devices[0], person.devices[1], copy] {
+            #expect(try device.facts() == copy.facts())
+            for (number, line) in lines { #expect(try device.shown(LogDevice.text(number)) == line) }
+        }
+    }
+
+    @Test("a log that a copy left is watched as long as the server lacks entries of it (I2, I4)")
+    func formerLog() throws {
+        let (person, copy) = try Self.copied()
+        let two = person.devices[1]
+        let shared = try copy.repository.ownLog()?.instance
+        // A link of the account that the vault of this copy has not heard of: the entry that states it waits, and the next
+        // one begins another log (I1).
+        try person.addDevice()
+        try copy.reopen()
+        try copy.put(LogDevice.text(2), "of the copy\n")
+        try copy.reopen()
+        try copy.put(LogDevice.text(3), "behind it\n")
+        #expect(try copy.repository.ownLog()?.instance != shared)
+        try two.put(LogDevice.text(4), "of the first\n")
+        try two.sync()
+        let found = try copy.sync()
+        #expect(found.isCopy && found.writtenAgainCount == 2 && found.sentCount == 2)
+        let quiet = try copy.sync()
+        #expect(!quiet.isCopy && quiet.sentCount == 0)
+        try Self.expectOneState(person, copy, [2: "of the copy\n", 3: "behind it\n", 4: "of the first\n"])
+    }
+
+    @Test("what another copy wrote is known to be at the server, also when the sync that brought it broke off")
+    func brokenOff() throws {
+        let (person, copy) = try Self.copied()
+        let two = person.devices[1]
+        try two.put(LogDevice.text(2), "of the first\n")
+        try two.sync()
+        try copy.put(LogDevice.text(3), "of the copy\n")
+        #expect(try copy.sync().isCopy)
+        // The other copy goes on; this one is cut behind the page.
+        try two.put(LogDevice.text(2), "of the first\nagain\n")
+        try two.sync()
+        let run = copy.begin()
+        for _ in 0..<3 { #expect(try copy.step(run) == nil) }
+        #expect(try copy.shown(LogDevice.text(2)) == "of the first\nagain\n")
+        #expect(try copy.unacknowledged().isEmpty)
+        try copy.crash()
+        let report = try copy.sync()
+        #expect(report.sentCount == 0 && report.writtenAgainCount == 0)
+        try Self.expectOneState(person, copy, [2: "of the first\nagain\n", 3: "of the copy\n"])
+    }
+}
