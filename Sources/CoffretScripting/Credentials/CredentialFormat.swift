@@ -52,11 +52,15 @@ package struct CredentialAddress: Equatable, Sendable {
         guard text.utf8.count <= Self.byteCountMax, !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
             return nil
         }
-        var text = text[...]
-        for prefix in ["sparse+", "registry+"] where text.hasPrefix(prefix) { text = text.dropFirst(prefix.count) }
-        let whole = text.contains("://") ? String(text) : "\(Self.usualProtocol)://\(text)"
+        // Bytes are compared: a sign that joins the one before it makes another character of that.
+        var bytes = Array(text.utf8)[...]
+        for prefix in ["sparse+", "registry+"] where bytes.starts(with: prefix.utf8) {
+            bytes = bytes.dropFirst(prefix.utf8.count)
+        }
+        let hasProtocol = bytes.indices.contains { bytes[$0...].starts(with: "://".utf8) }
+        let whole = (hasProtocol ? "" : "\(Self.usualProtocol)://") + String(decoding: bytes, as: UTF8.self)
         guard let address = WebPlace.Address(whole), !address.host.isEmpty,
-            !(address.protocolName + address.host).contains("+")
+            !(address.protocolName + address.host).utf8.contains(UInt8(ascii: "+"))
         else { return nil }
         self.text = whole
         place = WebPlace(
