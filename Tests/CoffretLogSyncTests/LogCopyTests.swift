@@ -5,6 +5,8 @@ import CoffretBase
 import CoffretHistory
 import CoffretLogSimulation
 import CoffretLogSync
+import CoffretLogs
+import CoffretStorage
 import CoffretTestSupport
 import Testing
 
