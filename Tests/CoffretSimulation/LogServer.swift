@@ -34,6 +34,24 @@ package protocol LogSite: AnyObject {
     ) throws -> LogReply
 }
 
+/// A server that hides what came behind these links, so that a device does not hear of its revocation.
+package struct LogDarkness {
+    let deviceLinkCount: Int
+    let linkCount: Int
+
+    func hiding(_ reply: LogReply) -> LogReply {
+        guard case .chains(let updates) = reply else { return reply }
+        let chains = updates.chains.map { chain in
+            let count = chain.kind == ChainKind.member.rawValue ? linkCount : deviceLinkCount
+            let shown = max(0, count - Int(chain.start))
+            return ChainUpdates.Chain(
+                kind: chain.kind, chainID: chain.chainID, branches: chain.branches, start: chain.start,
+                links: Array(chain.links.prefix(shown)))
+        }
+        return .chains(ChainUpdates(chains, hasMore: updates.hasMore))
+    }
+}
+
 /// The real store of the server.
 package final class LogServer: LogSite {
     package let store: ServerStore

@@ -9,6 +9,7 @@ internal import CoffretServer
 internal import CoffretStorage
 internal import CoffretSync
 package import CoffretTestSupport
+internal import CoffretTrust
 internal import CoffretWire
 
 /// What may happen in a world.
@@ -19,6 +20,10 @@ package struct LogWorldRules: Sendable {
     package var clocksAreWrong = true
     package var copies = true
     package var purges = true
+    /// Large entries and long values.
+    package var grows = true
+    /// Devices go on after their revocation, and a server shows what they write.
+    package var haunts = true
 
     package init() {}
 }
@@ -26,6 +31,7 @@ package struct LogWorldRules: Sendable {
 /// One world: from its seed to one state on all devices.
 package final class LogWorld {
     private static let noteCount = 3
+    private static let longNote = 5
     private static let deviceCountMax = 5
 
     private let random: SeededGenerator
@@ -41,6 +47,10 @@ package final class LogWorld {
     private var saved: [(device: ObjectIdentifier, store: LogDevice.SavedStore)] = []
     /// Heads that the server had.
     private var heads: [LogHead] = []
+    /// What revoked devices wrote, and the server shows beside its own.
+    private var ghosts: [ZoneObject] = []
+    /// What a server goes on to show to revoked devices.
+    private var darkness: [UniqueID: LogDarkness] = [:]
 
     private init(_ random: SeededGenerator, _ rules: LogWorldRules, tell: @escaping (String) -> Void) throws {
         self.random = random
@@ -70,17 +80,20 @@ package final class LogWorld {
     }
 
     private func start(_ device: LogDevice) throws {
-        if rules.clocksAreWrong, random.int(in: 0...4) == 0 {
-            device.clockError = Milliseconds(random.int(in: -800...800)) * 86_400_000
-        }
+        if rules.clocksAreWrong, random.int(in: 0...4) == 0 { setClock(device) }
         _ = try? device.sync()
+    }
+
+    /// To a time that is wrong by up to two years.
+    private func setClock(_ device: LogDevice) {
+        device.clockError = Milliseconds(random.int(in: -800...800)) * 86_400_000
     }
 
     // MARK: What happens
 
     private func happen() throws {
         let device = random.element(of: person.devices)
-        switch random.int(in: 0...45) {
+        switch random.int(in: 0...50) {
         case 0...9: try write(device)
         case 10...29: try step(device)
         case 30...31: try crash(device)
@@ -94,18 +107,26 @@ package final class LogWorld {
         case 39...40 where rules.copies: try putBack(device)
         case 41 where rules.purges: try purge(device)
         case 42...44: try audit(device)
+        case 45 where rules.clocksAreWrong: setClock(device)
+        case 46 where rules.grows: try grow(device)
+        case 47...48 where rules.grows: try write(device, to: Self.longNote)
+        case 49...50 where rules.haunts: try haunt()
         default: try step(device)
         }
     }
 
-    private func write(_ device: LogDevice) throws {
+    private func write(_ device: LogDevice, to number: Int? = nil) throws {
         let mayWrite = try device.repository.ask { (machine) in machine.mayWrite }
         guard mayWrite else { return }
         lineCount += 1
         let line = "line \(lineCount)\n"
-        let key = LogDevice.text(random.int(in: 1...Self.noteCount))
+        let key = LogDevice.text(number ?? random.int(in: 1...Self.noteCount))
         let shown = try device.repository.shownText(under: key)
         var lines = String(decoding: shown?.text ?? [], as: UTF8.self).split(separator: "\n").map { "\($0)\n" }
+        if key == LogDevice.text(Self.longNote), lines.isEmpty {
+            // Long enough for a blob of its own, which edits are deltas of.
+            lines = (0..<200).map { _ in Hex.encode(random.bytes(count: 20)) + "\n" }
+        }
         lines.insert(line, at: random.int(in: 0...lines.count))
         do {
             try device.repository.commit(
@@ -117,6 +138,36 @@ package final class LogWorld {
         }
         tell("\(name(device)) writes \(line.dropLast()) to \(key)")
         self.lines.append((key, line, device.id))
+    }
+
+    /// One entry with so many changes that they lie in a tree (E6).
+    private func grow(_ device: LogDevice) throws {
+        guard try device.repository.ask({ (machine) in machine.mayWrite }) else { return }
+        let value = Array("grown \(random.int(in: 0...1_000))\n".utf8)
+        let changes = (0..<random.int(in: 500...700)).map { number in
+            LogChange(key: LogDevice.text(1_000 + number), value: value)
+        }
+        tell("\(name(device)) writes \(changes.count) values")
+        do throws(StorageError) { try device.repository.commit(changes, time: device.now) } catch {
+            guard error.code == .readOnly else { throw error }
+        }
+    }
+
+    /// A revoked device writes on, in the dark, and seals a push. The server shows it to one device at once, and to all in the
+    /// end.
+    private func haunt() throws {
+        guard let ghost = person.devices.first(where: { revoked.contains($0.id) }), let dark = darkness[ghost.id]
+        else { return }
+        runs[ObjectIdentifier(ghost)] = nil
+        try write(ghost)
+        ghost.lie = { dark.hiding($0) }
+        ghosts += try person.stolenPush(of: ghost)
+        ghost.lie = { $0 }
+        let device = random.element(of: trusted)
+        runs[ObjectIdentifier(device)] = nil
+        device.serverAlso = ghosts
+        defer { device.serverAlso = [] }
+        tell("\(name(device)) is shown \(ghosts.count) objects of \(name(ghost)): \(Result { try device.sync() })")
     }
 
     /// A step of the device's sync, which goes wrong now and then.
@@ -141,8 +192,8 @@ package final class LogWorld {
                 "\(name(device)) synced: sent \(report.sentCount), received \(report.receivedCount), links \(report.linkCount)"
             )
         } catch let error as SyncError {
-            guard error.code != .vaultFailed else { throw error }
             tell("\(name(device)) breaks off: \(error)")
+            guard error.code != .vaultFailed else { throw error }
         }
         runs[ObjectIdentifier(device)] = nil
         if let head = try? person.head(), head.address != nil { heads.append(head) }
@@ -165,6 +216,14 @@ package final class LogWorld {
         let all = trusted
         let lost = random.element(of: Array(all.dropFirst()))
         guard let other = all.first(where: { $0.id != lost.id }) else { return }
+        if rules.haunts, random.bool() {
+            // Sealed before, and shown when it is revoked.
+            runs[ObjectIdentifier(lost)] = nil
+            try write(lost)
+            ghosts += try person.stolenPush(of: lost)
+        }
+        let counts = try trusted.map { try $0.repository.ask { (machine) in machine.members.chain.count } }
+        darkness[lost.id] = LogDarkness(deviceLinkCount: person.chain.links.count, linkCount: counts.max() ?? 0)
         tell("\(name(lost)) is revoked")
         try person.revoke(lost, by: other)
         revoked.insert(lost.id)
@@ -184,6 +243,7 @@ package final class LogWorld {
 
     private func compact(_ device: LogDevice) throws {
         guard LogCollector.requested(in: device.repository) == nil, random.bool() else { return }
+        tell("\(name(device)) compacts")
         try device.repository.compact()
     }
 
@@ -278,7 +338,7 @@ package final class LogWorld {
     /// All is delivered: devices sync until nothing is left to say.
     private func settle() throws {
         runs = [:]
-        for device in person.devices { device.intercept = nil }
+        for device in person.devices { (device.intercept, device.serverAlso) = (nil, ghosts) }
         var quietCount = 0
         for round in 0..<40 {
             var isQuiet = true
@@ -327,11 +387,14 @@ package final class LogWorld {
             }
         }
         for device in all {
+            // However large the world: where nothing is new, a sync asks for chains and head alone.
+            let quiet = try device.sync()
+            guard quiet.requestCount == 2 else { throw SimulationFailure("\(name(device)) asks without end: \(quiet)") }
             guard device.repository.syncMemory.count < 4_096 else { throw SimulationFailure("a memory grows") }
             let report = device.repository.fsck()
             guard report.isClean else { throw SimulationFailure("\(name(device)): \(report)") }
         }
-        for number in 1...Self.noteCount {
+        for number in Array(1...Self.noteCount) + [Self.longNote] {
             let key = LogDevice.text(number)
             let texts = try all.map { try $0.shown(key) }
             guard texts.allSatisfy({ $0 == texts[0] }) else { throw SimulationFailure("other texts under \(key)") }

@@ -3,7 +3,9 @@
 
 import CoffretBase
 import CoffretHistory
-import CoffretLogSimulation
+import CoffretLogs
+import CoffretSimulation
+import CoffretStorage
 import CoffretSync
 import CoffretTestSupport
 import Testing
