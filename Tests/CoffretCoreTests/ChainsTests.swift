@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretKeys
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import Foundation
