@@ -74,8 +74,9 @@ extension LogMemory {
 
     /// Keys 10 to 24: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
     /// 13: {+ device => [heads, wait]}, 14: word, 15: [+ left], 16: [+ left], 17: link, 18: server (text),
-    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true, 24: true}`; wait = [passed, clock]; word = [base /
-    /// null, {* instance => number}, digest]; heads as in a statement, of one; left = [instance, ? mark].
+    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true, 24: true}`;
+    /// wait = [passed, clock]; word = [base / null, {* instance => number}, digest]; heads as in a statement, of one; left =
+    /// [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
         if let acknowledged {
             map.put(10) { encoder in
@@ -125,6 +126,10 @@ extension LogMemory {
         if !copied.isEmpty { map.put(15) { $0.encode(left: copied) } }
         if !leftLogs.isEmpty { map.put(16) { $0.encode(left: leftLogs) } }
         if let collects { map.put(17) { $0.encode(unsigned: UInt64(collects)) } }
+        encodeServer(in: &map)
+    }
+
+    private func encodeServer(in map: inout CBORMapWriter) {
         if !server.isEmpty { map.put(18) { $0.encode(text: server) } }
         if !waitingFiles.isEmpty {
             map.put(19) { encoder in

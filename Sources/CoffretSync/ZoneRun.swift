@@ -297,3 +297,25 @@ private final class RestingTransport: LogTransport {
         } catch { throw SyncError.translating(error) }
     }
 }
+
+extension AttachmentStore {
+    /// Chunks in a row that a file of unknown length may lack.
+    private static let gapCountMax: UInt64 = 8
+
+    /// The addresses that the chunks of some files may have, as far as the server has chunks under them.
+    func addresses(ofChunksOf files: Set<UniqueID>, among stored: Set<BlobAddress>) -> Set<BlobAddress> {
+        var kept: Set<BlobAddress> = []
+        for file in files {
+            var index: UInt64 = 0
+            var gap: UInt64 = 0
+            // Of a locked note's file nobody knows the length.
+            while gap < Self.gapCountMax {
+                let addresses = addresses(ofChunk: index, ofFile: file)
+                gap = addresses.contains(where: stored.contains) ? 0 : gap + 1
+                kept.formUnion(addresses)
+                index += 1
+            }
+        }
+        return kept
+    }
+}

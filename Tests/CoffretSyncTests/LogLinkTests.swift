@@ -69,7 +69,7 @@ struct LogLinkTests {
     }
 
     @Test("a revocation opens an epoch; what the device planted, pushes and dates back counts for nobody (R22, R27)")
-    func revocation() throws {
+    func revocationLyingServer() throws {
         let person = try LogExchangeTests.person(3)
         let (one, two, thief) = (person.devices[0], person.devices[1], person.devices[2])
         let key = LogDevice.text(1)
