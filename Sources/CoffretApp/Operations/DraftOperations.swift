@@ -71,7 +71,7 @@ extension StoreDesk {
         }
         guard
             let merged = edited.text == draft.baseText
-                ? draft.text : LineMerge(base: draft.baseText, first: draft.text, second: edited.text).text
+                ? draft.text : ItemTexts.merged(draft.text, edited.text, over: draft.baseText)
         else {
             var other = ItemDraft(kind: .note, title: nil, text: draft.text)
             other.tags = item.tags
