@@ -85,7 +85,8 @@ package struct NotePurge: StoreOperation {
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("removedCommitCount", \.removedCommitCount, "changes that go, or would"),
-            RecordField("readableVersionCount", \.readableVersionCount, "of these, those after which a note could be read"),
+            RecordField(
+                "readableVersionCount", \.readableVersionCount, "of these, those after which a note could be read"),
             RecordField("removedFileCount", \.removedFileCount, "files that went with them"),
             RecordField("keptCommitCount", \.keptCommitCount, "changes that stay"),
             RecordField("record", \.record, "the link that says so"))
