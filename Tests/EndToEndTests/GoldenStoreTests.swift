@@ -129,7 +129,9 @@ struct GoldenStoreTests {
                 #expect(now[part] as? NSObject == then[part] as? NSObject, "\(vault) exports other \(part)")
             }
             func history(_ export: [String: Any]) -> [NSObject?] {
-                ((export["history"] as? [[String: Any]]) ?? []).flatMap { [$0["time"] as? NSObject, $0["changes"] as? NSObject] }
+                ((export["history"] as? [[String: Any]]) ?? []).flatMap {
+                    [$0["time"] as? NSObject, $0["changes"] as? NSObject]
+                }
             }
             #expect(history(now) == history(then), "\(vault) exports another history")
         }
