@@ -146,7 +146,12 @@ extension LogSync {
         let isThere = try repository.ask { (machine) throws(StorageError) in
             try machine.standing(of: told, at: 0) != .ahead
         }
-        guard isThere || options.acceptsRestoredServer else { throw SyncError(.headRolledBack, at: "told") }
+        guard isThere || options.acceptsRestoredServer else {
+            // The word has numbers and no names: what it names can only be found in the list, from its beginning.
+            memory.cursor = []
+            try repository.remember(memory.merged(in: repository))
+            throw SyncError(.headRolledBack, at: "told")
+        }
         memory.told = nil
     }
 }

@@ -95,7 +95,8 @@ extension VaultSyncResult {
         }
         if report.isCopy {
             warn(
-                "another copy of this store is in use, or this is an old one that was put back; it goes on by itself"
+                "this store was copied, or an old copy of it was put back (sync.store.rolled-back); "
+                    + "it goes on in a log of its own"
                     + (report.writtenAgainCount == 0
                         ? ""
                         : ", and \(NumberText.counted(report.writtenAgainCount, "change")) made on it alone "
