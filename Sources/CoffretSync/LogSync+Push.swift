@@ -10,6 +10,9 @@ internal import CoffretTrust
 internal import CoffretWire
 
 extension LogSync {
+    /// The frontier that this server took from here or gave (F4).
+    func remembered() throws -> Frontier { try ServedLogs(memory, in: repository).remembered(in: repository) }
+
     func push() throws -> LogRequest? {
         // Of a log that another copy writes nothing more is pushed.
         guard let zone, memory.copied.isEmpty, let signingKey = repository.author.signingKey else { return nil }

@@ -410,11 +410,6 @@ package final class LogSync {
         return nil
     }
 
-    /// The frontier that this server took from here or gave (F4).
-    private func remembered() throws -> Frontier {
-        try ServedLogs(memory, in: repository).remembered(in: repository)
-    }
-
     private func moved(to head: LogHead) throws { try begin(anew: head) }
 
     /// Somebody else was quicker: what came is received first. Links come before pushes: another epoch may hold now.

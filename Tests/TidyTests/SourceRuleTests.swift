@@ -14,9 +14,6 @@ struct SourceRuleTests {
         }
     }
 
-    /// Longer functions that are replaced with the histories; the list may only shrink.
-    private static let longFunctions = ["Adoption.swift", "VaultSyncer.swift"]
-
     @Test("no function is longer than 70 lines")
     func functionsAreShort() {
         var long: [String] = []
@@ -40,9 +37,7 @@ struct SourceRuleTests {
             }
         }
         #expect(count > 4_000)
-        let unlisted = long.filter { place in !Self.longFunctions.contains { place.contains("/\($0):") } }
-        #expect(unlisted == [])
-        #expect(long.count >= Self.longFunctions.count, "the list has a function that is short by now")
+        #expect(long == [])
     }
 
     @Test("a file opens with a comment that says its purpose")
