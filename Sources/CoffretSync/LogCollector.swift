@@ -15,13 +15,17 @@ package final class LogCollector {
     package enum Outcome: Equatable, Sendable {
         /// Nothing was asked for.
         case none
-        /// No other device, and in a vault of several accounts no other account, has said that it has the checkpoint.
+        /// No other device, and in a vault of several accounts no other account, has said that it has the checkpoint, or
+        /// none has said anything since its link came to the server.
         case waitsForOthers
         /// The server says to come again later, with this code.
         case refused(code: String)
         /// Objects that the server let go of, and their bytes, as it says.
         case collected(count: UInt64, byteCount: UInt64)
     }
+
+    /// The server has heard of nobody else since the link came, which words of before it do not make up for.
+    private static let youngCode = "server.zone.checkpoint-young"
 
     private let repository: LogRepository
     private let audit: LogAudit
@@ -107,6 +111,7 @@ package final class LogCollector {
             chunks = chunks.dropFirst(ServerLimits.sweepAddressCountMax)
             // Its word, for show.
             (count, byteCount) = (count &+ receipt.count, byteCount &+ receipt.byteCount)
+        case .refused(code: Self.youngCode): outcome = .waitsForOthers
         case .refused(let code): outcome = .refused(code: code)
         case .unreachable: throw SyncError(.unreachable)
         default: throw SyncError(.answerMalformed)
