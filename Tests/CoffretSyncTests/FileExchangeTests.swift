@@ -325,6 +325,7 @@ struct FileExchangeTests {
     @Test("entries that name files are pushed after the files; where these cannot be sent nothing is pushed")
     func order() throws {
         let person = try LogPerson(random, server: LogServer(random: random))
+        defer { withExtendedLifetime(person) {} }
         let device = person.devices[0]
         try device.sync()
         var asked = 0
