@@ -96,7 +96,7 @@ struct GoldenStoreTests {
             ["edit", "Golden note", "--vault", "Personal"], input: Array("# Golden note\n\nThe third text.\n".utf8),
             environment: store)
         #expect(edited.exitCode == 0, "\(edited.errorText)")
-        #expect(try succeed("history", "Golden note", "--vault", "Personal").split(separator: "\n").count == 2)
+        #expect(try succeed("history", "Golden note", "--vault", "Personal").split(separator: "\n").count == 4)
         _ = try succeed("fsck", "--vault", "Personal")
 
         let restored: [String: String?] = ["COFFRET_STORE": place + "/restored"]
