@@ -187,4 +187,31 @@ struct LogExchangeTests {
         #expect(try one.sync().refusedHead != nil)
         #expect(try one.facts() == facts)
     }
+
+    @Test("a server that shows another history is told so in every sync and process, until it was put back (R2)")
+    func fork() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        for device in [one, two] { try device.sync() }
+        let cursor = try #require(try person.head()).cursor
+        // The server says that it took this, and shows a world without it.
+        try one.put(LogDevice.text(1), "in one world\n")
+        one.intercept = { request in if case .push = request { .pushed(PushReceipt(cursor: cursor)) } else { nil } }
+        try one.sync()
+        one.intercept = nil
+        try two.put(LogDevice.text(2), "in the other\n")
+        try two.sync()
+        #expect(try Self.failure { try one.sync() }?.code == .headForked)
+        // What came counts, and belongs to what is remembered from then on.
+        #expect(try one.shown(LogDevice.text(2)) == "in the other\n")
+        #expect(try Self.failure { try one.sync() }?.code == .headForked)
+        try one.reopen()
+        #expect(try Self.failure { try one.sync() }?.code == .headForked)
+        var options = LogSync.Options()
+        options.acceptsRestoredServer = true
+        try one.sync(options)
+        try one.sync()
+        try two.sync()
+        #expect(try two.facts() == one.facts())
+    }
 }
