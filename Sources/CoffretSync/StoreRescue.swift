@@ -74,7 +74,7 @@ extension Store {
             for change in try repository.changes(of: entry) {
                 let value =
                     change.content == .retraction ? nil : try repository.value(of: change.content, under: change.key)
-                let title = value.flatMap { ItemTitle.of($0, under: change.key.attribute) }
+                let title = value.flatMap { ItemTitle.of($0, under: change.key) }
                 newest[change.key] = Change(entry: entry, value: value, title: title)
             }
         }
@@ -89,10 +89,9 @@ extension Store {
     private static func title(of entity: EntityID, in repository: LogRepository) throws -> String? {
         let present = try repository.present()
         for attribute in [ItemAttribute.title, ItemAttribute.text] {
-            guard let fact = try present.facts(under: FactKey(entity: entity, attribute: attribute)).first else {
-                continue
-            }
-            if let title = ItemTitle.of(try present.value(of: fact), under: attribute) { return title }
+            let key = FactKey(entity: entity, attribute: attribute)
+            guard let fact = try present.facts(under: key).first else { continue }
+            if let title = ItemTitle.of(try present.value(of: fact), under: key) { return title }
         }
         return nil
     }

@@ -84,11 +84,12 @@ final class ZoneRun {
             try repository.remember(sync.memory.merged(in: repository))
         }
         resting.hear = { [self] in tell(sync) }
-        let setAside = try repository.setAsideEntries().count
         defer { resting.hear = {} }
         let logs = try sync.run(through: resting, now: { [syncer] in syncer.clock.now })
         report.take(logs)
-        report.setAsideCount += max(0, try repository.setAsideEntries().count - setAside)
+        // Of which no person decided yet; an earlier sync that was refused may have found them.
+        report.setAsideCount = try repository.setAsideEntries()
+            .count { $0.number > sync.memory.settled[$0.instance] ?? 0 }
         try keep(tally, &report)
         return logs
     }
