@@ -218,7 +218,7 @@ package final class HTTPZoneTransport: LogTransport {
     }
 
     /// Pages out of the frames of a stream.
-    private struct PageReader {
+    struct PageReader {
         let isList: Bool
         let byteCountMax: Int
         private var frames = ChangeFrameReader()
