@@ -25,7 +25,7 @@ extension Store {
         let vault = try openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
         var items: [EntityID: SetAsideItem] = [:]
-        for (key, change) in try Self.setAsideChanges(in: vault) {
+        for (key, change) in try vault.repository.setAsideChanges() {
             let title = try change.title ?? Self.title(of: key.entity, in: vault.repository)
             let known = items[key.entity]
             if let known, known.title != nil, change.title == nil { continue }
@@ -48,7 +48,7 @@ extension Store {
         let repository = vault.repository
         let changes =
             isTaken
-            ? try Self.setAsideChanges(in: vault).map { LogChange(key: $0.key, value: $0.change.value) } : []
+            ? try repository.setAsideChanges().map { LogChange(key: $0.key, value: $0.change.value) } : []
         if !changes.isEmpty { try repository.commit(changes, time: clock.now) }
         var memory = LogMemory(of: repository)
         for entry in try repository.setAsideEntries() {
@@ -58,41 +58,60 @@ extension Store {
         return changes.count
     }
 
-    private struct Change {
-        let entry: VerifiedEntry
-        /// nil for a retraction.
-        let value: [UInt8]?
-        let title: String?
-    }
-
-    /// The newest of each key of which no person decided yet, ascending by key.
-    private static func setAsideChanges(in vault: Vault) throws -> [(key: FactKey, change: Change)] {
-        let repository = vault.repository
-        let settled = LogMemory(of: repository).settled
-        var newest: [FactKey: Change] = [:]
-        for entry in try repository.setAsideEntries() where entry.number > settled[entry.instance] ?? 0 {
-            for change in try repository.changes(of: entry) {
-                let value =
-                    change.content == .retraction ? nil : try repository.value(of: change.content, under: change.key)
-                let title = value.flatMap { ItemTitle.of($0, under: change.key) }
-                newest[change.key] = Change(entry: entry, value: value, title: title)
-            }
-        }
-        let present = try repository.present()
-        return try newest.filter { key, change in
-            let facts = try present.facts(under: key)
-            guard let first = facts.first else { return change.value != nil }
-            return try facts.count > 1 || present.value(of: first) != change.value
-        }.map { (key: $0.key, change: $0.value) }.sorted { $0.key < $1.key }
-    }
-
     private static func title(of entity: EntityID, in repository: LogRepository) throws -> String? {
         let present = try repository.present()
         for attribute in [ItemAttribute.title, ItemAttribute.text] {
             let key = FactKey(entity: entity, attribute: attribute)
             guard let fact = try present.facts(under: key).first else { continue }
-            if let title = ItemTitle.of(try present.value(of: fact), under: key) { return title }
+            let value = try repository.readable { () throws(StorageError) in try present.value(of: fact) }
+            if let title = value.flatMap({ ItemTitle.of($0, under: key) }) { return title }
         }
         return nil
+    }
+}
+
+/// A value, or a retraction, as a revoked device wrote it.
+struct SetAsideChange {
+    let entry: VerifiedEntry
+    /// nil for a retraction.
+    let value: [UInt8]?
+    let title: String?
+}
+
+extension LogRepository {
+    /// The newest of each key of which no person decided yet, ascending by key.
+    func setAsideChanges() throws -> [(key: FactKey, change: SetAsideChange)] {
+        let settled = LogMemory(of: self).settled
+        var newest: [FactKey: SetAsideChange] = [:]
+        for entry in try setAsideEntries() where entry.number > settled[entry.instance] ?? 0 {
+            for change in try changes(of: entry) {
+                let isRetraction = change.content == .retraction
+                let value = try readable { () throws(StorageError) in
+                    isRetraction ? nil : try self.value(of: change.content, under: change.key)
+                }
+                // A value that is none is nobody's loss.
+                guard isRetraction || value != nil else { continue }
+                let title = value.flatMap { ItemTitle.of($0, under: change.key) }
+                newest[change.key] = SetAsideChange(entry: entry, value: value, title: title)
+            }
+        }
+        let present = try present()
+        return try newest.filter { key, change in
+            let facts = try present.facts(under: key)
+            guard let first = facts.first else { return change.value != nil }
+            let value = try readable { () throws(StorageError) in try present.value(of: first) }
+            return facts.count > 1 || value != change.value
+        }.map { (key: $0.key, change: $0.value) }.sorted { $0.key < $1.key }
+    }
+
+    /// - Returns: nil for what no writer may store: it keeps nobody from the rest.
+    fileprivate func readable(_ value: () throws(StorageError) -> [UInt8]?) throws(StorageError) -> [UInt8]? {
+        do throws(StorageError) {
+            return try value()
+        } catch {
+            let isLibraryMissing = (error.cause as? HistoryError)?.code == .valueLibraryMissing
+            guard !isLibraryMissing, [.factMalformedValue, .blobMissing].contains(error.code) else { throw error }
+            return nil
+        }
     }
 }

@@ -92,7 +92,7 @@ package struct SyncReport: Equatable, Sendable {
     package var conflictedItemCount = 0
     /// Objects of nobody who may write; nothing follows from them.
     package var refusedCount = 0
-    /// Entries of before that a revocation took out.
+    /// Items as revoked devices wrote them, of which no person decided yet.
     package var setAsideCount = 0
     /// Heads that could not be taken, and that the own one replaced.
     package var replacedHeadCount = 0
@@ -134,7 +134,6 @@ package struct SyncReport: Equatable, Sendable {
         both.sentByteCount += sentByteCount
         both.conflictedItemCount = max(conflictedItemCount, next.conflictedItemCount)
         both.refusedCount += refusedCount
-        both.setAsideCount += setAsideCount
         both.replacedHeadCount += replacedHeadCount
         both.isCopy = isCopy || next.isCopy
         both.writtenAgainCount += writtenAgainCount

@@ -126,8 +126,9 @@ extension VaultSyncResult {
         }
         if report.setAsideCount > 0 {
             warn(
-                "a revocation took out \(NumberText.counted(report.setAsideCount, "change")) of the history here; "
-                    + "yours among them were written again, and coffret device rescue shows the others")
+                "\(NumberText.counted(report.setAsideCount, "item")) of a revoked device "
+                    + "\(report.setAsideCount == 1 ? "does" : "do") not count here; coffret device rescue shows "
+                    + "\(report.setAsideCount == 1 ? "it" : "them"), and you decide")
         }
         return notices
     }
