@@ -137,7 +137,7 @@ struct HeadKeeper {
                 guard acceptsRestored else {
                     // This ends the sync, and with the next one the other history belongs to what was remembered before.
                     if repository.isWritable { try repository.remember(memory.merged(in: repository)) }
-                    let heads = SyncError.Heads(seen: try newest(of: remembered), shown: try newest(of: head))
+                    let heads = SyncError.Heads(seen: try newest(of: lacking), shown: try newest(of: head))
                     throw SyncError(
                         isForked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }

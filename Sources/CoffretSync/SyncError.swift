@@ -55,7 +55,7 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Both states, where a person has to compare them (R1, R2).
     package let heads: Heads?
 
-    /// The newest entry of what was seen here, and of what the server shows; nil if there is none.
+    /// The newest entry of what the server showed and takes back, and of what it shows; nil if there is none.
     package struct Heads: Equatable, Sendable {
         package let seen: BlobName?
         package let shown: BlobName?
