@@ -75,6 +75,42 @@ struct LyingServerStoredTests {
         try first.succeed("sync")
     }
 
+    @Test(
+        "R8: an error, rubbish or nothing for the other device's word is counted, and an error the third time"
+    )
+    func failedAudits() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("Base")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        for runner in [second, first, second, first] { try runner.succeed("sync") }
+        _ = try query(server, "CREATE TABLE words AS SELECT * FROM acks")
+        let isCounted = "sync.audit.failed"
+        let lies = [
+            ("ALTER TABLE acks RENAME TO away", "ALTER TABLE away RENAME TO acks"),
+            ("UPDATE acks SET data = zeroblob(LENGTH(data))", "DELETE FROM acks; INSERT INTO acks SELECT * FROM words"),
+            ("DELETE FROM acks", "DELETE FROM acks; INSERT INTO acks SELECT * FROM words"),
+        ]
+        for (lie, truth) in lies {
+            // After an error one command tries three times.
+            let silentCount = lie.hasPrefix("ALTER") ? 0 : 2
+            for count in 1...4 {
+                _ = try query(server, count == 1 ? lie : "SELECT 1")
+                let told = try first.run("sync")
+                #expect(
+                    told.errorText.contains(isCounted) == (count > silentCount), "\(lie) \(count): \(told.errorText)")
+                #expect((told.exitCode != 0) == (count > silentCount), "\(lie) \(count): \(told.errorText)")
+            }
+            _ = try query(server, truth)
+            // It is counted from the beginning.
+            let well = try first.run("sync")
+            #expect(well.exitCode == 0 && well.errorText.isEmpty, "\(lie): \(well.errorText)")
+        }
+    }
+
     /// Four bytes of epoch and sixteen of the tag around what is padded.
     private static let sealByteCount = 20
 

@@ -161,7 +161,7 @@ struct PaperDeviceTests {
     @Test(
         "R24: while a store is unlocked no program without its passphrase puts a way to recover it in",
         .enabled(if: AgentRunner.isAvailable, "needs coffret-agent beside coffret"))
-    func silentEnrolment() throws {
+    func silentEnrolmentWithLyingServer() throws {
         let server = try ServerRunner()
         let agent = try AgentRunner()
         defer { try? agent.stop() }
