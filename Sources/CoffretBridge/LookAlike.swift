@@ -27,7 +27,7 @@ package enum LookAlike {
         return shared.count > 2 || shared.count == 2 && shared[1].utf8.count > 3
     }
 
-    /// What a host looks like: look-alikes have the same.
+    /// The look of a host: look-alikes have the same.
     static func skeleton(_ host: String) -> String {
         let labels = host.split(separator: ".", omittingEmptySubsequences: false).map { label in
             label.hasPrefix("xn--") ? Punycode.decode(label.dropFirst(4)) ?? String(label) : String(label)

@@ -4,7 +4,7 @@
 package import CoffretBase
 internal import CoffretCrypto
 
-/// What the two sides have said, and the digits that follow from it.
+/// The words of both sides, and the digits that follow from them.
 ///
 /// Spec: Spec/bridge.md section 3. lp(x) = four-byte big-endian length ‖ x.
 package struct PairingDigits: Sendable {

@@ -11,7 +11,7 @@ internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
 
-/// What browsers of a store get so many times only.
+/// Counts of values and questions that browsers of a store get so many times only.
 enum BrowserAct: UInt8, Hashable, Sendable {
     /// Values of a login.
     case fill = 1

@@ -16,7 +16,7 @@ internal import Glibc
 
 /// How a session of the extension was opened.
 package struct BridgeTerms {
-    /// Who opened it, in words for the log.
+    /// The program that opened it, in words for the log.
     package var program: String
     /// The browsers that are paired with the store.
     package var pairings: () throws -> Pairings

@@ -119,7 +119,7 @@ final class DraftBook {
             } catch let error as FileSystemError where error.code == .wouldBlock {
                 return nil
             }
-            // Whoever had it may have saved it meanwhile.
+            // The session that had it may have saved it meanwhile.
             guard try files.exists(path(name)) else {
                 try drop(name)
                 return nil
@@ -153,7 +153,7 @@ final class DraftBook {
         }
     }
 
-    /// Nobody takes a lock's file away while another one takes the lock.
+    /// A lock's file stays while another session takes the lock.
     private func exclusively<Result>(_ vault: VaultID, _ body: () throws -> Result) throws -> Result {
         let lock = try files.open(PathText.join(folder(of: vault), "lock"), .createIfAbsent)
         try lock.lock(.exclusive, waits: true)

@@ -17,7 +17,7 @@ package struct SessionTerms {
     package var isJSON: Bool
     /// The secret of a token; nil for a session that may ask for everything.
     package var token: String?
-    /// Who opened it, in words for the log.
+    /// The program that opened it, in words for the log.
     package var program: String
     /// Whether the process ends after so long without a request: it has the store's keys. Nil for never.
     package var idleTime: Duration?

@@ -79,7 +79,7 @@ enum NoteLocking {
 
     // MARK: Purge
 
-    /// What is known before anything is locked: that all earlier versions go.
+    /// The answer before anything is locked: all earlier versions go.
     private static func confirmPurge(_ context: CommandContext) throws {
         try context.confirmDanger(
             "This removes all changes that touched what is locked, with whatever else they changed, from the vault's history. Nothing of what is there now is lost. It cannot be undone.",

@@ -99,7 +99,7 @@ struct CredentialKeeper {
         try make(secret, for: place, address: address)
     }
 
-    /// What the program had kept for exactly that place, for any user name.
+    /// Items that the program had kept for exactly that place, for any user name.
     private func ownItems(_ place: WebPlace) throws -> [LoginMessage] {
         var anyUser = place
         anyUser.username = nil
