@@ -39,15 +39,11 @@ package struct DiskHistoryStore: HistoryStore {
     mutating func put(_ entry: VerifiedEntry, byteCount: Int, wasApplied: Bool = false) throws(StorageError) {
         files.remember(entry)
         let isBare = if case .gone = entry.body.changes { true } else { false }
-        if try index.record(of: entry.name, at: entry.dot) != nil { return }
-        // A tip that was dropped may come again, to prove a checkpoint.
-        let before = try index.dropped(entry.name)
-        try index.forgetDropped(entry.name)
-        try index.put(
+        let isNew = try index.add(
             LogIndex.Record(
                 name: entry.name, dot: entry.dot, height: entry.height, byteCount: byteCount, isBare: isBare,
-                wasApplied: wasApplied || before?.wasApplied ?? false))
-        try items.put(entry.rank, for: entities(of: entry))
+                wasApplied: wasApplied))
+        if isNew { try items.put(entry.rank, for: entities(of: entry)) }
     }
 
     /// After the index was made anew: entries up to these marks, on their hash chains, were applied.
