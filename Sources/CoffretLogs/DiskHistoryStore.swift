@@ -116,8 +116,7 @@ package struct DiskHistoryStore: HistoryStore {
         var found: [BlobName] = []
         for rank in try items.versions(of: key.entity) {
             for stored in try entries(at: rank.dot) where stored.entry.height == rank.height {
-                let isTouched = try files.changes(of: stored.entry).contains { $0.key == key }
-                if isTouched { found.append(stored.entry.name) }
+                if try files.change(of: key, by: stored.entry) != nil { found.append(stored.entry.name) }
             }
         }
         return found
@@ -143,6 +142,10 @@ package struct DiskHistoryStore: HistoryStore {
     }
 
     package func changes(inTree root: BlobName) throws(StorageError) -> [Change] { try files.changes(inTree: root) }
+
+    package func change(of key: FactKey, inTree root: BlobName) throws(StorageError) -> Change? {
+        try files.change(of: key, inTree: root)
+    }
 
     package func dot(of name: BlobName) throws(StorageError) -> Dot? {
         if let dropped = try index.dropped(name) { return dropped.dot }

@@ -263,12 +263,13 @@ extension LogDevice {
             }
             let marks = machine.frontier.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" }
             let state = machine.members.newestState
+            let missing = try machine.missingNames(head: nil, behind: machine.unappliedNames())
             return "epochs \(keys) of \(state.oldestEpoch)...\(state.epoch), links \(machine.members.takenCount) of "
                 + "\(machine.members.chain.count), base \(machine.base ?? -1) \(machine.baseTrust), writes \(machine.mayWrite), "
                 + "due \(due.closings.count) \(due.ends.count) \(due.betterRoot), frontier \(marks), "
                 + "forked \(machine.forked.map { $0.hex.prefix(4) }), accepts "
                 + "\(machine.members.chain.states.map { $0.accepted.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" } }), "
-                + "here \(here)"
+                + "here \(here), missing \(missing)"
         }
     }
 

@@ -63,9 +63,16 @@ extension LogWorld {
             }
         }
         for device in all {
-            // However large the world: where nothing is new, a sync asks for chains and head alone.
+            // However large the world: where nothing is new, a sync asks for chains and head alone. A copy that left its log
+            // may have stated in a link what it did not push; that is asked for until a newer link states more.
+            let unheard = try device.repository.ask { (machine) throws(StorageError) in
+                try machine.missingNames(head: nil, behind: machine.unappliedNames())
+            }
             let quiet = try device.sync()
-            guard quiet.requestCount == 2 else { throw SimulationFailure("\(name(device)) asks without end: \(quiet)") }
+            guard quiet.requestCount == 2 || !unheard.isEmpty else {
+                tell("\(name(device)): \(try device.summary())")
+                throw SimulationFailure("\(name(device)) asks without end: \(quiet)")
+            }
             guard device.repository.syncMemory.count < 4_096 else { throw SimulationFailure("a memory grows") }
             let report = device.repository.fsck()
             guard report.isClean else { throw SimulationFailure("\(name(device)): \(report)") }
