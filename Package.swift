@@ -383,7 +383,8 @@ let testTargets: [Target] = [
             "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
-        name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretTestSupport"],
+        name: "coffret-simulator",
+        dependencies: ["CoffretBase", "CoffretLogs", "CoffretSync", "CoffretSimulation", "CoffretTestSupport"],
         path: "Tests/coffret-simulator", swiftSettings: settings),
     tests(
         "CoffretSyncTests",

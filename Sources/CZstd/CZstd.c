@@ -1,3 +1,5 @@
+/* memmem */
+#define _GNU_SOURCE
 #include "CZstd.h"
 
 #include <dlfcn.h>
@@ -100,6 +102,18 @@ ptrdiff_t coffret_zstd_compress(
     size_t written = failed ? 0 : zstd.write(writer, frame, capacity, bytes, byte_count);
     zstd.free_writer(writer);
     return failed || zstd.is_error(written) ? COFFRET_ZSTD_FAILED : (ptrdiff_t)written;
+}
+
+int coffret_zstd_resembles(
+    const uint8_t *bytes, size_t byte_count, const uint8_t *prefix, size_t prefix_byte_count) {
+    enum { piece_count = 8, piece_byte_count = 12 };
+    size_t distance = byte_count / piece_count;
+    int found = 0;
+    if (distance < piece_byte_count)
+        return 1;
+    for (size_t place = 0; place + piece_byte_count <= byte_count; place += distance)
+        found += memmem(prefix, prefix_byte_count, bytes + place, piece_byte_count) != NULL;
+    return 2 * found >= piece_count;
 }
 
 ptrdiff_t coffret_zstd_decompress(

@@ -39,15 +39,11 @@ package struct DiskHistoryStore: HistoryStore {
     mutating func put(_ entry: VerifiedEntry, byteCount: Int, wasApplied: Bool = false) throws(StorageError) {
         files.remember(entry)
         let isBare = if case .gone = entry.body.changes { true } else { false }
-        if try index.record(of: entry.name, at: entry.dot) != nil { return }
-        // A tip that was dropped may come again, to prove a checkpoint.
-        let before = try index.dropped(entry.name)
-        try index.forgetDropped(entry.name)
-        try index.put(
+        let isNew = try index.add(
             LogIndex.Record(
                 name: entry.name, dot: entry.dot, height: entry.height, byteCount: byteCount, isBare: isBare,
-                wasApplied: wasApplied || before?.wasApplied ?? false))
-        try items.put(entry.rank, for: entities(of: entry))
+                wasApplied: wasApplied))
+        if isNew { try items.put(entry.rank, for: entities(of: entry)) }
     }
 
     /// After the index was made anew: entries up to these marks, on their hash chains, were applied.
@@ -120,8 +116,7 @@ package struct DiskHistoryStore: HistoryStore {
         var found: [BlobName] = []
         for rank in try items.versions(of: key.entity) {
             for stored in try entries(at: rank.dot) where stored.entry.height == rank.height {
-                let isTouched = try files.changes(of: stored.entry).contains { $0.key == key }
-                if isTouched { found.append(stored.entry.name) }
+                if try files.change(of: key, by: stored.entry) != nil { found.append(stored.entry.name) }
             }
         }
         return found
@@ -147,6 +142,10 @@ package struct DiskHistoryStore: HistoryStore {
     }
 
     package func changes(inTree root: BlobName) throws(StorageError) -> [Change] { try files.changes(inTree: root) }
+
+    package func change(of key: FactKey, inTree root: BlobName) throws(StorageError) -> Change? {
+        try files.change(of: key, inTree: root)
+    }
 
     package func dot(of name: BlobName) throws(StorageError) -> Dot? {
         if let dropped = try index.dropped(name) { return dropped.dot }

@@ -177,7 +177,7 @@ extension LogRepository {
                 guard let entry = try machine.store.entry(named: name)?.entry, try machine.counts(entry) else {
                     continue
                 }
-                for change in try files.changes(of: entry) where change.key == key {
+                if let change = try files.change(of: key, by: entry) {
                     let version = TextVersion(
                         rank: entry.rank, replaces: change.replaces, isRetraction: change.content == .retraction)
                     known[entry.dot] = (version, change.content)

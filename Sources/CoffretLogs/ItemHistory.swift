@@ -31,7 +31,7 @@ extension LogRepository {
             for rank in try machine.store.items.versions(of: entity).reversed() {
                 for stored in try machine.store.entries(at: rank.dot) where stored.entry.height == rank.height {
                     let entry = stored.entry
-                    let changes = try files.changes(of: entry).filter { $0.key.entity == entity }
+                    let changes = try files.changes(of: entry, withPrefix: entity.bytes)
                     versions.append(
                         ItemEntry(
                             entry: entry.name, rank: entry.rank, accountID: entry.context.accountID,
@@ -52,7 +52,7 @@ extension LogRepository {
             for dot in change.replaces.sorted() {
                 var content: ChangeContent?
                 for stored in try machine.store.entries(at: dot) where content == nil {
-                    content = try files.changes(of: stored.entry).first { $0.key == change.key }?.content
+                    content = try files.change(of: change.key, by: stored.entry)?.content
                 }
                 if content == nil, let root = machine.baseRoot {
                     content = try machine.store.facts(under: change.key, inTree: root)[dot]?.content

@@ -83,10 +83,7 @@ package final class LogBatch {
         let shown = current.max {
             EntryRank(height: $0.value.height, dot: $0.key) < EntryRank(height: $1.value.height, dot: $1.key)
         }?.value.content
-        let stored =
-            if repository.isText(key) {
-                ValueEncoder.text(value, base: try base(of: shown, for: value))
-            } else { ValueEncoder.plain(value) }
+        let stored = repository.isText(key) ? try text(value, after: shown) : ValueEncoder.plain(value)
         if stored.count <= FactLimits.inlineValueByteCountMax { return .inPlace(stored) }
         if stored.count <= FactLimits.commitValueByteCountMax, !isBulk {
             return .salted(salt: repository.random.bytes(count: FactLimits.saltByteCount), bytes: stored)
@@ -99,24 +96,29 @@ package final class LogBatch {
         return .inBlobs(try writer.write(stored, previousSalt: salt))
     }
 
-    /// The last whole version under a key, for a delta (Z3). One that lies in an entry alone is stored by its name now, so
-    /// that a delta finds it.
+    /// The stored value of a text. The base of a delta that lies in an entry alone is stored by its name now, so that readers
+    /// find it.
+    private func text(_ value: [UInt8], after shown: ChangeContent?) throws(StorageError) -> [UInt8] {
+        let base = try base(of: shown, for: value)
+        let stored = ValueEncoder.text(value, base: base)
+        guard let shown, let base, base.name == shown.blobName, ValueForm(rawValue: stored[0]) == .delta else {
+            return stored
+        }
+        // It may be named by a tree that is not stored yet.
+        var content = shown.unstored
+        if content == nil { content = try repository.unstoredContent(of: base.name) }
+        if let content { try transaction.writeBlob(type: .value, bytes: content) }
+        return stored
+    }
+
+    /// The last whole version under a key, for a delta (Z3).
     private func base(of shown: ChangeContent?, for value: [UInt8]) throws(StorageError) -> ValueBase? {
         guard let shown, value.count > ValueLimits.plainByteCountMax, value.count <= ValueLimits.deltaByteCountMax,
             let now = try repository.storedValue(of: shown),
             let name = ValueBase.name(behind: now, name: shown.blobName)
         else { return nil }
-        if name != shown.blobName {
-            return try repository.storedValue(named: name).flatMap { ValueBase(name: name, stored: $0) }
-        }
-        guard let base = ValueBase(name: name, stored: now) else { return nil }
-        // It may lie in an entry alone, and be named by a tree that is not stored yet.
-        var content = shown.unstored
-        if content == nil { content = try repository.unstoredContent(of: name) }
-        if let content {
-            try transaction.writeBlob(type: .value, bytes: content)
-        }
-        return base
+        let stored = name == shown.blobName ? now : try repository.storedValue(named: name)
+        return stored.flatMap { ValueBase(name: name, stored: $0) }
     }
 
     // MARK: The entry

@@ -137,19 +137,42 @@ package final class LogFiles {
             facts.append(fact)
             return true
         }
+        return try Self.changes(of: facts, by: entry.dot, height: entry.height, inTree: root)
+    }
+
+    private static func changes(
+        of facts: [Fact], by dot: Dot, height: Height, inTree root: BlobName
+    ) throws(StorageError) -> [Change] {
         do throws(HistoryError) {
-            return try ChangeTree.changes(of: facts, by: entry.dot, height: entry.height, place: root.description)
+            return try ChangeTree.changes(of: facts, by: dot, height: height, place: root.description)
         } catch {
             throw StorageError(.treeMalformedNode, place: root.description, cause: error)
         }
     }
 
-    /// The changes in a tree, whose entry is not known. Whoever stored it compared dot and height.
-    func changes(inTree root: BlobName) throws(StorageError) -> [Change] {
-        try changes.changes(in: root) { facts in
-            let written = facts.first { !$0.isRetraction } ?? facts.first
-            return (written?.dot ?? Dot(UniqueID.zero, 1), written?.height ?? 1)
+    /// The change that an entry makes of a key; nil: none.
+    func change(of key: FactKey, by entry: VerifiedEntry) throws(StorageError) -> Change? {
+        guard case .tree(let root, _) = entry.body.changes else {
+            return entry.body.changes.list.first { $0.key == key }
         }
+        return try change(of: key, inTree: root)
+    }
+
+    func change(of key: FactKey, inTree root: BlobName) throws(StorageError) -> Change? {
+        let facts = try changes.facts(under: key, in: changes.stored(root))
+        let (dot, height) = Self.place(of: facts)
+        return try Self.changes(of: facts, by: dot, height: height, inTree: root).first
+    }
+
+    /// Whoever stored facts of an entry compared dot and height.
+    private static func place(of facts: [Fact]) -> (dot: Dot, height: Height) {
+        let written = facts.first { !$0.isRetraction } ?? facts.first
+        return (written?.dot ?? Dot(UniqueID.zero, 1), written?.height ?? 1)
+    }
+
+    /// The changes in a tree, whose entry is not known.
+    func changes(inTree root: BlobName) throws(StorageError) -> [Change] {
+        try changes.changes(in: root) { facts in Self.place(of: facts) }
     }
 
     /// The tree of that root: stored, or computed here.

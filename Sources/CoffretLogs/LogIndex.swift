@@ -76,14 +76,32 @@ package struct LogIndex {
         try index.entities(kind: Self.entryKind).map(\.uuid)
     }
 
-    /// Takes an entry in, or changes its record.
+    /// Takes a new entry in; one that was dropped may come again, to prove a checkpoint.
+    ///
+    /// - Returns: false for one that is here already.
+    mutating func add(_ record: Record) throws(StorageError) -> Bool {
+        let key = Self.key(of: record.name, at: record.dot)
+        let others = try index.facts(under: key).flatMap(Self.records)
+        if others.contains(where: { $0.name == record.name }) { return false }
+        var record = record
+        if let before = try dropped(record.name) {
+            record.wasApplied = record.wasApplied || before.wasApplied
+            index.set([], under: Self.droppedKey(record.name))
+        }
+        set(record, beside: others, under: key)
+        return true
+    }
+
+    /// Changes the record of an entry, or takes one in.
     mutating func put(_ record: Record) throws(StorageError) {
         let key = Self.key(of: record.name, at: record.dot)
-        var all = try index.facts(under: key).flatMap(Self.records).filter { $0.name != record.name }
+        set(record, beside: try index.facts(under: key).flatMap(Self.records), under: key)
+    }
+
+    private mutating func set(_ record: Record, beside others: [Record], under key: FactKey) {
+        let all = others.filter { $0.name != record.name } + [record]
         // Names with the same first half, at one dot: nobody meets that but by looking for it for years.
-        guard all.count < Self.recordCountMax else { return }
-        all.append(record)
-        index.set([Self.fact(key, all)], under: key)
+        if all.count <= Self.recordCountMax { index.set([Self.fact(key, all)], under: key) }
     }
 
     mutating func noteApplied(_ name: BlobName, at dot: Dot) throws(StorageError) {
@@ -140,12 +158,6 @@ package struct LogIndex {
         let flags = (record.wasApplied ? Self.appliedFlag : 0) | (isForGood ? Self.forGoodFlag : 0)
         let key = Self.droppedKey(record.name)
         index.set([Fact(key: key, content: .inline([flags]), dot: record.dot, height: record.height)], under: key)
-    }
-
-    /// Takes the note of a dropped entry out: it is kept again, or never was.
-    mutating func forgetDropped(_ name: BlobName) throws(StorageError) {
-        let key = Self.droppedKey(name)
-        if try !index.facts(under: key).isEmpty { index.set([], under: key) }
     }
 
     // MARK: Layout

@@ -231,6 +231,8 @@ package final class LogRepository {
 
     /// Nodes of trees of facts that were read as blobs, for tests of costs.
     package var nodeReadCount: Int { files.facts.nodeReadCount }
+    /// Entries and nodes of trees that were read as blobs, for tests of costs.
+    package var readCount: Int { files.entryReadCount + files.indexes.nodeReadCount + files.facts.nodeReadCount }
 
     package var isWritable: Bool { blobs.isWritable && author.signingKey != nil }
     package var directory: String { blobs.directory }

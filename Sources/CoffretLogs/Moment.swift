@@ -109,11 +109,10 @@ extension HistoryMachine<DiskHistoryStore> {
             guard let entry = try store.entry(named: name)?.entry, older.covers(entry.dot), !floor.covers(entry.dot),
                 try store.wasApplied(name)
             else { continue }
-            for change in try store.files.changes(of: entry) where change.key == key {
-                for dot in change.replaces where try hasEffect(on: dot, by: entry) { replaced.insert(dot) }
-                guard change.content != .retraction else { continue }
-                facts[entry.dot] = CurrentFact(height: entry.height, content: change.content)
-            }
+            guard let change = try store.files.change(of: key, by: entry) else { continue }
+            for dot in change.replaces where try hasEffect(on: dot, by: entry) { replaced.insert(dot) }
+            guard change.content != .retraction else { continue }
+            facts[entry.dot] = CurrentFact(height: entry.height, content: change.content)
         }
         return facts.filter { !replaced.contains($0.key) }
     }

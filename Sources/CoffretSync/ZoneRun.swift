@@ -1,13 +1,13 @@
 // One opening of a vault within a sync: the logs, the files that they name, the words of the devices, and what the server may
 // forget. The one thing to keep true: each step reads the memory when it begins, so no two of them are under way at once.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHistory
 internal import CoffretKeys
 internal import CoffretLogs
-internal import CoffretStorage
+package import CoffretStorage
 internal import CoffretTrust
 internal import CoffretWire
 
@@ -303,7 +303,7 @@ extension AttachmentStore {
     private static let gapCountMax: UInt64 = 8
 
     /// The addresses that the chunks of some files may have, as far as the server has chunks under them.
-    func addresses(ofChunksOf files: Set<UniqueID>, among stored: Set<BlobAddress>) -> Set<BlobAddress> {
+    package func addresses(ofChunksOf files: Set<UniqueID>, among stored: Set<BlobAddress>) -> Set<BlobAddress> {
         var kept: Set<BlobAddress> = []
         for file in files {
             var index: UInt64 = 0

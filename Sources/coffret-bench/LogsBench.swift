@@ -107,7 +107,7 @@ private final class LogsRun {
         let folder = directory + "/many"
         let writer = try vault.create(folder)
         writer.policy = .longLived
-        let note = key(-1, "text")
+        let note = key(10_001, "text")
         for index in 0..<entryCount {
             let isVersion = index % max(entryCount / versionCount, 1) == 0
             let changed = isVersion ? note : key(below(10_000))

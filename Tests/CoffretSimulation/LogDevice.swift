@@ -26,6 +26,8 @@ package final class LogDevice: LogKeyring {
     package var intercept: ((LogRequest) throws -> LogReply?)?
     /// Called with entries before they are pushed.
     package var willPush: ([VerifiedEntry]) throws -> Void = { _ in }
+    /// Asked before each request about chunks; false: there is no answer.
+    package var chunksPass: () -> Bool = { true }
     /// Changes what the server shows.
     package var lie: (LogReply) -> LogReply = { $0 }
     /// Objects that the server shows with every list, whoever made them.
@@ -33,14 +35,18 @@ package final class LogDevice: LogKeyring {
     package private(set) var requests: [LogRequest] = []
     private let local: LocalKey
 
-    package init(_ person: LogPerson, _ secrets: DeviceSecrets, keys: [UInt32: VaultKey]) throws {
+    /// - Parameter folder: where the store lies on the machine's disk; nil: on one in memory.
+    package init(
+        _ person: LogPerson, _ secrets: DeviceSecrets, keys: [UInt32: VaultKey], folder: String? = nil
+    ) throws {
         self.person = person
         self.secrets = secrets
         vaultKeys = keys
         local = .generate(from: person.random)
+        let place: any FileSystem = folder == nil ? disk : PosixFileSystem()
         repository = try LogRepository.create(
-            directory: "vault", keys: Self.keys(person, keys, local), author: Self.author(person, secrets),
-            chains: VaultChains(accounts: [:], members: MemberState()), environment: Self.environment(person, disk),
+            directory: folder ?? "vault", keys: Self.keys(person, keys, local), author: Self.author(person, secrets),
+            chains: VaultChains(accounts: [:], members: MemberState()), environment: Self.environment(person, place),
             isText: Self.isText)
     }
 
@@ -119,7 +125,7 @@ package final class LogDevice: LogKeyring {
             accountID: person.account, deviceID: secrets.id, deviceHead: head, signingKey: secrets.signing)
     }
 
-    private static func environment(_ person: LogPerson, _ disk: SimulatedFileSystem) -> StorageEnvironment {
+    static func environment(_ person: LogPerson, _ disk: any FileSystem) -> StorageEnvironment {
         StorageEnvironment(fileSystem: disk, random: person.random, clock: person.server.clock)
     }
 
@@ -154,8 +160,9 @@ package final class LogDevice: LogKeyring {
     /// Begins a sync that goes on request by request, whatever others do in between.
     package func begin(_ options: LogSync.Options = LogSync.Options()) -> LogRun {
         let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
-        return LogRun(
-            device: self, sync: LogSync(repository: repository, follower: follower, keys: self, options: options))
+        let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
+        sync.willPush = { [unowned self] entries in try sendFiles(of: entries) }
+        return LogRun(device: self, sync: sync)
     }
 
     /// Takes the next step of a sync.
@@ -172,8 +179,10 @@ package final class LogDevice: LogKeyring {
     }
 
     /// Power fails; what was durable is there, and of the rest some.
-    package func crash() throws {
-        disk = disk.restarted(keeping: person.random)
+    ///
+    /// - Parameter found: a disk that is found in its place: one that lost what was durable.
+    package func crash(_ found: SimulatedFileSystem? = nil) throws {
+        disk = found ?? disk.restarted(keeping: person.random)
         try reopen()
     }
 
@@ -192,7 +201,10 @@ package final class LogDevice: LogKeyring {
     private func syncOnce(_ options: LogSync.Options) throws -> LogReport {
         let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
         let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
-        sync.willPush = willPush
+        sync.willPush = { [self] entries in
+            try sendFiles(of: entries)
+            try willPush(entries)
+        }
         defer { followed = sync.follower.encoded }
         requests = []
         while let request = try sync.next(now: now) {
@@ -251,12 +263,13 @@ extension LogDevice {
             }
             let marks = machine.frontier.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" }
             let state = machine.members.newestState
+            let missing = try machine.missingNames(head: nil, behind: machine.unappliedNames())
             return "epochs \(keys) of \(state.oldestEpoch)...\(state.epoch), links \(machine.members.takenCount) of "
                 + "\(machine.members.chain.count), base \(machine.base ?? -1) \(machine.baseTrust), writes \(machine.mayWrite), "
                 + "due \(due.closings.count) \(due.ends.count) \(due.betterRoot), frontier \(marks), "
                 + "forked \(machine.forked.map { $0.hex.prefix(4) }), accepts "
                 + "\(machine.members.chain.states.map { $0.accepted.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" } }), "
-                + "here \(here)"
+                + "here \(here), missing \(missing)"
         }
     }
 
@@ -277,8 +290,12 @@ extension LogDevice {
     }
 
     /// Has the server collect what was asked for.
-    package func collect(_ audit: LogAudit) throws -> LogCollector.Outcome {
-        let collector = LogCollector(repository: repository, audit: audit)
+    ///
+    /// - Parameter meanwhile: others act, between what this device knows and what it asks for.
+    package func collect(
+        _ audit: LogAudit, meanwhile: () throws -> Void = {}
+    ) throws -> LogCollector.Outcome {
+        let collector = LogCollector(repository: repository, audit: audit, chunks: try unneededChunks(meanwhile))
         while let request = try collector.next(now: now) { try collector.take(reply(to: request)) }
         return collector.outcome
     }

@@ -20,8 +20,11 @@ package final class LogPerson {
     package private(set) var devices: [LogDevice] = []
     package let vaultID: VaultID
     package let splitKey: SplitKey
+    /// A device on paper.
+    package private(set) var sheet: DeviceSecrets?
 
-    package init(_ random: SeededGenerator, server: any LogSite) throws {
+    /// - Parameter folder: where the first device's store lies on the machine's disk; nil: on one in memory.
+    package init(_ random: SeededGenerator, server: any LogSite, folder: String? = nil) throws {
         self.random = random
         self.server = server
         let first = DeviceSecrets(random)
@@ -42,7 +45,7 @@ package final class LogPerson {
         let item = LinkPost.Item(kind: ChainKind.member.rawValue, chainID: vaultID.bytes, link: link.encoded)
         let reply = try server.answer(.links(LinkPost([item])), in: vaultID.bytes, by: owner) { _ in }
         guard case .links = reply else { throw SimulationFailure("no vault") }
-        devices = [try LogDevice(self, first, keys: [1: key])]
+        devices = [try LogDevice(self, first, keys: [1: key], folder: folder)]
     }
 
     package var account: ChainID { chain.accountID }
@@ -51,18 +54,44 @@ package final class LogPerson {
 
     /// Adds a device that has the keys of another one, and nothing of the vault.
     @discardableResult
-    package func addDevice(by other: Int = 0) throws -> LogDevice {
+    package func addDevice(by other: Int = 0, folder: String? = nil) throws -> LogDevice {
+        let secrets = try admit(.ordinary, by: devices[other].secrets)
+        let device = try LogDevice(self, secrets, keys: devices[other].vaultKeys, folder: folder)
+        devices.append(device)
+        return device
+    }
+
+    private func admit(_ kind: DeviceKind, by other: DeviceSecrets) throws -> DeviceSecrets {
         let secrets = DeviceSecrets(random)
         let proof = DeviceOperation.countersign(
             id: secrets.id, keys: secrets.keys, chainID: account, sequenceNumber: UInt64(chain.links.count),
             with: secrets.signing)
         let operation = DeviceOperation.add(
-            id: secrets.id, kind: .ordinary, keys: secrets.keys, countersignature: proof)
-        try post(chain.sign(operation, details: [], with: devices[other].secrets.signing), by: devices[other])
+            id: secrets.id, kind: kind, keys: secrets.keys, countersignature: proof)
+        try post(chain.sign(operation, details: [], with: other.signing), by: other)
         server.admit(secrets, of: account)
-        let device = try LogDevice(self, secrets, keys: devices[other].vaultKeys)
+        return secrets
+    }
+
+    // MARK: By paper
+
+    package func addSheet(by other: LogDevice) throws { sheet = try admit(.paper, by: other.secrets) }
+
+    /// Adds a device by the sheet alone, with the keys that were sealed to it: all that trusted devices have.
+    package func joinByPaper(keepsKeys: Bool = true) throws -> LogDevice {
+        guard let sheet else { throw SimulationFailure("no sheet") }
+        var keys: [UInt32: VaultKey] = [:]
+        if keepsKeys { for device in devices { keys.merge(device.vaultKeys) { key, _ in key } } }
+        let device = try LogDevice(self, admit(.ordinary, by: sheet), keys: keys)
         devices.append(device)
         return device
+    }
+
+    /// Takes all devices out of the account but one and the sheet.
+    package func recover(keeping device: LogDevice) throws {
+        guard let sheet else { throw SimulationFailure("no sheet") }
+        try post(
+            chain.sign(.recover(kept: [device.id, sheet.id].sorted()), details: [], with: sheet.signing), by: sheet)
     }
 
     /// A copy of a device's store, which goes on beside it.
@@ -73,7 +102,7 @@ package final class LogPerson {
     }
 
     package func revoke(_ device: LogDevice, by other: LogDevice) throws {
-        try post(chain.sign(.revoke(id: device.id), details: [], with: other.secrets.signing), by: other)
+        try post(chain.sign(.revoke(id: device.id), details: [], with: other.secrets.signing), by: other.secrets)
     }
 
     /// Asks the server by hand, as a device or as the first one.
@@ -110,9 +139,11 @@ package final class LogPerson {
         return stolen
     }
 
-    private func post(_ link: UnverifiedLink, by device: LogDevice) throws {
+    private func post(_ link: UnverifiedLink, by device: DeviceSecrets) throws {
         let item = LinkPost.Item(kind: ChainKind.device.rawValue, chainID: account.bytes, link: link.encoded)
-        guard case .links = try ask(.links(LinkPost([item])), by: device) else { throw SimulationFailure("no link") }
+        let owner = SessionOwner(accountID: account.bytes, deviceID: device.id.bytes)
+        let reply = try server.answer(.links(LinkPost([item])), in: vaultID.bytes, by: owner) { _ in }
+        guard case .links = reply else { throw SimulationFailure("no link") }
         chain = try chain.following([link]).chain
     }
 }

@@ -56,6 +56,8 @@ package struct LogDarkness {
 package final class LogServer: LogSite {
     package let store: ServerStore
     package let clock = MovedClock()
+    /// Says that it has chunks, and forgets them.
+    package var losesChunks = false
     private let folder: TemporaryDirectory
 
     package init(random: any RandomSource) throws {

@@ -6,7 +6,7 @@ import CoffretTestSupport
 import Dispatch
 import Glibc
 
-/// `coffret-simulator WORLDS`, or `--seed SEED`, which also tells what happens.
+/// `coffret-simulator WORLDS`; `--seed SEED`, which also tells what happens; or `--authors`, which measures a first sync.
 @main
 enum Main {
     static func main() {
@@ -14,8 +14,15 @@ enum Main {
         if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
             exit(run(seed, isTold: true) ? 0 : 1)
         }
+        if arguments.first == "--authors" {
+            do { try Authors.run(Array(arguments.dropFirst())) } catch {
+                print("coffret-simulator: error: \(error)")
+                exit(1)
+            }
+            return
+        }
         guard arguments.count == 1, let count = Int(arguments[0]), count > 0 else {
-            print("usage: coffret-simulator WORLDS | --seed SEED")
+            print("usage: coffret-simulator WORLDS | --seed SEED | --authors FOLDER [COUNT ...]")
             exit(64)
         }
         play(count) { run($0, isTold: false) }

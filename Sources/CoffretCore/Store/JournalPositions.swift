@@ -10,7 +10,7 @@ internal import CoffretTrust
 ///
 /// `<state>/<store id>/<vault's directory>`: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ 02, the number of
 /// the journal's last transaction (8)). Spec: Spec/keys.md section 4.
-struct JournalPositions {
+final class JournalPositions {
     private static let byteCountMax = 32 << 10
     private static let kind: UInt8 = 2
 
@@ -18,6 +18,8 @@ struct JournalPositions {
     private let instance: UniqueID
     private let key: HeadsKey
     private let environment: StoreEnvironment
+    /// The file that was written to last; it stays open, since each transaction writes.
+    private var written: (vault: VaultID, file: any OpenFile, byteCount: Int)?
 
     init(keyring: UnlockedKeyring, environment: StoreEnvironment) throws(KeyError) {
         self.environment = environment
@@ -48,11 +50,16 @@ struct JournalPositions {
             position.bigEndianBytes, key: key, context: .headRecord, associatedData: associatedData(vault),
             random: environment.random)
         do throws(FileSystemError) {
+            if let written, written.vault == vault, written.byteCount == sealed.count {
+                return try written.file.write(sealed, at: 0)
+            }
             let file = try environment.fileSystem.open(path(vault), .createIfAbsent)
             try file.write(sealed, at: 0)
             try file.truncate(to: sealed.count)
+            written = (vault, file, sealed.count)
         } catch {
             // Less is remembered.
+            written = nil
         }
     }
 }

@@ -8,7 +8,8 @@ package import CoffretStorage
 /// Collects changes until the vault commits them together.
 package final class VaultBatch {
     let vault: Vault
-    let reader: SnapshotReader
+    private let snapshot: () throws -> SnapshotReader
+    private var firstReader: SnapshotReader?
     /// Items as they will stand; nil for those that will be gone.
     private var pending: [EntityID: Item?] = [:]
     /// As they came; the last of a key counts.
@@ -22,11 +23,22 @@ package final class VaultBatch {
     /// When the batch began: all its changes carry this time.
     package let time: Milliseconds
 
-    init(vault: Vault, reader: SnapshotReader, indexBuilder: IndexBuilder? = nil) {
+    /// - Parameter snapshot: what stands before the batch; made when something is read.
+    init(vault: Vault, indexBuilder: IndexBuilder? = nil, snapshot: @escaping () throws -> SnapshotReader) {
         self.vault = vault
-        self.reader = reader
+        self.snapshot = snapshot
         self.indexBuilder = indexBuilder
         time = vault.clock.now
+    }
+
+    /// The state before the batch.
+    var reader: SnapshotReader {
+        get throws {
+            if let firstReader { return firstReader }
+            let made = try snapshot()
+            firstReader = made
+            return made
+        }
     }
 
     /// The item as it will stand after the batch; nil if it will not be there.
@@ -251,12 +263,11 @@ extension Vault {
         indexesBeside: Bool = false, _ body: (VaultBatch) throws -> Result
     ) throws -> Result {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
-        let reader = try present.reader
         let isFirst = try indexesBeside && presentMark().isEmpty
         let builder = isFirst ? indexer?.beginBuilding() : nil
         // Does nothing once the batch is durable.
         defer { builder?.abandon() }
-        let batch = VaultBatch(vault: self, reader: reader, indexBuilder: builder)
+        let batch = VaultBatch(vault: self, indexBuilder: builder) { [self] in try present.reader }
         let result = try body(batch)
         builder?.endItems(latest: batch.pendingItem)
         if let state = try commit(batch.changes) { builder?.finish(at: state) }

@@ -3,6 +3,7 @@
 
 internal import CSodium
 package import CoffretBase
+internal import Synchronization
 
 /// The bytes that a signature covers: "coffret/sig/1" ‖ lp(context) ‖ lp(scope) ‖ lp(message).
 private func signedBytes(_ context: Context, scope: [UInt8], message: [UInt8]) -> [UInt8] {
@@ -80,10 +81,24 @@ package struct VerifyingKey: Hashable, Sendable {
     /// - Throws: `.invalidKey` for another size, an encoding that is not canonical, a point off the
     ///   curve, of small order, or outside the prime-order subgroup.
     package init(_ bytes: [UInt8]) throws(CryptoError) {
-        guard bytes.count == Self.byteCount, unsafe crypto_core_ed25519_is_valid_point(bytes) == 1 else {
+        guard bytes.count == Self.byteCount, Self.isValid(bytes) else {
             throw CryptoError(.invalidKey, at: "ed25519 public key")
         }
         self.bytes = bytes
+    }
+
+    /// Points that were found valid. Looking at one costs more than a signature, and few keys sign all that a vault has.
+    private static let known = Mutex<Set<[UInt8]>>([])
+    private static let knownCountMax = 1_024
+
+    private static func isValid(_ bytes: [UInt8]) -> Bool {
+        if known.withLock({ $0.contains(bytes) }) { return true }
+        guard unsafe crypto_core_ed25519_is_valid_point(bytes) == 1 else { return false }
+        known.withLock { known in
+            if known.count >= knownCountMax { known = [] }
+            known.insert(bytes)
+        }
+        return true
     }
 
     fileprivate init(derived bytes: [UInt8]) { self.bytes = bytes }

@@ -69,7 +69,7 @@ extension HistoryMachine {
         var dots: [Dot] = []
         for stored in try store.entries(at: dot) {
             guard try isApplied(stored.entry) else { continue }
-            for change in try changes(of: stored.entry) where change.key == key { dots += change.replaces }
+            if let change = try change(of: key, by: stored.entry) { dots += change.replaces }
         }
         return dots
     }

@@ -10,6 +10,12 @@ extension HistoryMachine {
         return entry.body.changes.list
     }
 
+    /// The change that an entry makes of a key; nil: none.
+    func change(of key: FactKey, by entry: VerifiedEntry) throws(Store.Failure) -> Change? {
+        if case .tree(let root, _) = entry.body.changes { return try store.change(of: key, inTree: root) }
+        return entry.body.changes.list.first { $0.key == key }
+    }
+
     /// Applies an entry whose past is applied (S1).
     mutating func apply(_ entry: VerifiedEntry) throws(Store.Failure) {
         let dot = entry.dot
@@ -135,7 +141,7 @@ extension HistoryMachine {
         var written: CurrentFacts = [:]
         for name in try store.entries(touching: key) {
             guard let entry = try store.entry(named: name)?.entry, try isApplied(entry) else { continue }
-            for change in try changes(of: entry) where change.key == key {
+            if let change = try change(of: key, by: entry) {
                 replaced.formUnion(
                     try change.replaces.keeping { (dot) throws(Store.Failure) in try hasEffect(on: dot, by: entry) })
                 if change.content != .retraction {

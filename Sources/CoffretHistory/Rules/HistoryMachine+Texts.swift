@@ -59,7 +59,7 @@ extension HistoryMachine {
         }
         for stored in try store.entries(at: dot) {
             guard try isApplied(stored.entry),
-                let change = try changes(of: stored.entry).first(where: { $0.key == key })
+                let change = try change(of: key, by: stored.entry)
             else { continue }
             let version = TextVersion(
                 rank: stored.entry.rank, replaces: change.replaces, isRetraction: change.content == .retraction)

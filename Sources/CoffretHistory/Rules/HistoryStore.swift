@@ -51,6 +51,8 @@ package protocol HistoryStore {
     func unapplied(of instance: InstanceID, above number: EntryNumber) throws(Failure) -> (count: Int, byteCount: Int)
     /// The changes of an entry that has them in a tree (E6).
     func changes(inTree root: BlobName) throws(Failure) -> [Change]
+    /// The change of a key in such a tree; nil: the key is not changed there.
+    func change(of key: FactKey, inTree root: BlobName) throws(Failure) -> Change?
 
     /// The dot of an entry that is kept, or was here before; nil: none of this name ever came. It proves a tip (C4).
     func dot(of name: BlobName) throws(Failure) -> Dot?
@@ -81,4 +83,10 @@ package protocol HistoryStore {
     func wasDroppedForGood(_ name: BlobName) throws(Failure) -> Bool
     /// Takes an own entry out that another copy of this store does not have, as if it had never been here (I2).
     mutating func withdraw(_ name: BlobName) throws(Failure)
+}
+
+extension HistoryStore {
+    package func change(of key: FactKey, inTree root: BlobName) throws(Failure) -> Change? {
+        try changes(inTree: root).first { $0.key == key }
+    }
 }

@@ -16,7 +16,7 @@ package enum ValueEncoder {
     ///   - text: an attribute of shape text, and nothing else (Z1): no secret, no locked part, no file.
     ///   - base: the last whole version under the same key, if it is at hand.
     /// - Returns: a delta if it is short enough, else the text compressed if that is shorter by a tenth, else the text.
-    /// - Complexity: one compression with a base, a second one where the delta is too long; none for texts up to 256 bytes.
+    /// - Complexity: one compression with a base where the text resembles it, a second one where the delta is too long; none for texts up to 256 bytes.
     package static func text(_ text: [UInt8], base: ValueBase? = nil) -> [UInt8] {
         guard text.count > ValueLimits.plainByteCountMax else { return plain(text) }
         if let base, let delta = delta(text, base: base), isShortEnough(delta.count, text.count, base.stored.count) {
@@ -44,9 +44,19 @@ package enum ValueEncoder {
 
     private static func delta(_ text: [UInt8], base: ValueBase) -> [UInt8]? {
         guard text.count <= ValueLimits.deltaByteCountMax,
-            let prefix = try? ValueDecoder.decode(base.stored, place: "", base: { _ in nil })
+            let prefix = try? ValueDecoder.decode(base.stored, place: "", base: { _ in nil }),
+            resembles(text, prefix)
         else { return nil }
         return compress(text, prefix: prefix, head: head(.delta, text) + base.name.bytes)
+    }
+
+    /// Whether a delta may be short. It must not be made to find that out: most of a text that is another one.
+    private static func resembles(_ text: [UInt8], _ prefix: [UInt8]) -> Bool {
+        unsafe text.withUnsafeBufferPointer { text in
+            unsafe prefix.withUnsafeBufferPointer { prefix in
+                unsafe coffret_zstd_resembles(text.baseAddress, text.count, prefix.baseAddress, prefix.count) != 0
+            }
+        }
     }
 
     /// form ‖ v size.
