@@ -5,6 +5,7 @@ import { el } from "./el.js";
 import { ask, Locked } from "./session.js";
 import { state, tell } from "./state.js";
 import { toast } from "./dialogs.js";
+import { LinePictures, showing } from "./pictures.js";
 import { counted, number, whenExactly, words } from "./words.js";
 
 const CodeMirror = /** @type {any} */ (globalThis).CodeMirror;
@@ -29,6 +30,9 @@ const draftMillisecondsMax = 1_000;
 /** Drafts that this page may find in the note as changes that another program has made of them. */
 const sentCountMax = 8;
 
+/** Words of a text of so many letters are counted with each key. */
+const countedAtOnce = 20_000;
+
 const newDraftName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
@@ -36,8 +40,12 @@ const newDraftName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((
  * pauses, leaves, or has typed for a minute.
  */
 export class NoteEditor {
-  /** @param {any} item */
-  constructor(item) {
+  /**
+   * @param {any} item
+   * @param {(file: any) => Promise<HTMLElement | null>} loadPicture
+   * @param {() => void} picturesMoved
+   */
+  constructor(item, loadPicture, picturesMoved) {
     this.id = item.id;
     this.vault = state.vault;
     this.base = item.text;
@@ -48,10 +56,14 @@ export class NoteEditor {
     this.firstChange = 0;
     /** Saves so far: who has read the note before one of them has read an older text. */
     this.saveCount = 0;
+    this.textGeneration = NaN;
+    this.textNow = "";
     this.draft = newDraftName();
     this.isLocked = item.isLocked;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.draftTimer = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.countTimer = undefined;
     this.firstUnkept = 0;
     this.kept = item.text;
     /** @type {string[]} */
@@ -76,15 +88,42 @@ export class NoteEditor {
     input.setAttribute("translate", "no");
     this.editor.on("change", () => this.changed());
     this.editor.on("mousedown", (/** @type {any} */ _, /** @type {MouseEvent} */ event) => this.followed(event));
+    this.pictures = new LinePictures(this.editor, item.attachments, loadPicture, picturesMoved);
     this.showState();
     this.count();
   }
 
-  get text() { return this.editor.getValue(); }
+  /**
+   * Shows pictures of the note where the caret is, on lines of their own.
+   * @param {string[]} names of its files
+   */
+  showPictures(names) {
+    if (!names.length || this.editor.getOption("readOnly")) return;
+    const { line } = this.editor.getCursor();
+    const end = { line, ch: this.editor.getLine(line).length };
+    this.editor.replaceRange(`${end.ch ? "\n" : ""}${names.map(showing).join("\n")}\n`, end);
+    this.editor.setCursor({ line: line + names.length + (end.ch ? 1 : 0), ch: 0 });
+  }
+
+  /**
+   * Puts the caret where something was dropped.
+   * @param {{ left: number, top: number }} place
+   */
+  moveTo(place) { this.editor.setCursor(this.editor.coordsChar(place)); }
+
+  /** A long text is put together once for each change, and not for each who asks. */
+  get text() {
+    const generation = this.editor.changeGeneration();
+    if (generation !== this.textGeneration) [this.textGeneration, this.textNow] = [generation, this.editor.getValue()];
+    return this.textNow;
+  }
+
   get isChanged() { return this.text !== this.base; }
 
   changed() {
-    this.count();
+    clearTimeout(this.countTimer);
+    // The words of a long text are counted in a pause of the typing.
+    if (this.text.length < countedAtOnce) this.count(); else this.countTimer = setTimeout(() => this.count(), 300);
     // Where all of it was taken back, a draft still says otherwise.
     if (!this.isChanged && this.kept === this.base) return;
     this.showState();
