@@ -10,15 +10,38 @@ import { counted, number, whenExactly, words } from "./words.js";
 
 const CodeMirror = /** @type {any} */ (globalThis).CodeMirror;
 
+/** What stands on top of Markdown: tags, links to notes, and which lines are headings and quotations. */
+const overlay = {
+  startState: () => ({ isInLink: false, isInFence: false, combineTokens: false }),
+  /** @param {any} stream @param {{ isInLink: boolean, isInFence: boolean, combineTokens: boolean }} state */
+  token(stream, state) {
+    // What is said of a whole line stands beside what Markdown says of its first letter.
+    state.combineTokens = false;
+    const line = stream.sol() ? lineStyle(stream.string, state) : "";
+    if (state.isInLink) {
+      if (stream.match("]]")) { state.isInLink = false; return "wiki wiki-mark"; }
+      stream.match(/^[^\]]+/);
+      return "wiki";
+    }
+    if ((stream.sol() || /\s/.test(stream.string[stream.pos - 1])) && stream.match(/^#[\p{L}\p{N}_][\p{L}\p{N}_/-]*/u)) return `tag${line}`;
+    if (stream.match(/^\[\[(?=[^\]]+\]\])/)) { state.isInLink = true; return `wiki wiki-mark${line}`; }
+    stream.next();
+    state.combineTokens = true;
+    return line.trim() || null;
+  },
+};
+
+/** @param {string} text @param {{ isInLink: boolean, isInFence: boolean }} state */
+function lineStyle(text, state) {
+  state.isInLink = false;
+  if (/^ {0,3}(```|~~~)/.test(text)) { state.isInFence = !state.isInFence; return ""; }
+  if (state.isInFence) return "";
+  const heading = /^ {0,3}(#{1,6})[ \t]/.exec(text);
+  return heading ? ` line-heading-${Math.min(heading[1].length, 3)}` : /^ {0,3}>/.test(text) ? " line-quote" : "";
+}
+
 CodeMirror.defineMode("note", (/** @type {any} */ config) => CodeMirror.overlayMode(
-  CodeMirror.getMode(config, { name: "markdown", highlightFormatting: true, taskLists: true, strikethrough: true, xml: false }), {
-    token(/** @type {any} */ stream) {
-      if ((stream.sol() || /\s/.test(stream.string[stream.pos - 1])) && stream.match(/^#[\p{L}\p{N}_][\p{L}\p{N}_/-]*/u)) return "tag";
-      if (stream.match(/^\[\[[^\]]+\]\]/)) return "wiki";
-      stream.next();
-      return null;
-    },
-  }));
+  CodeMirror.getMode(config, { name: "markdown", highlightFormatting: true, taskLists: true, strikethrough: true, xml: false }), overlay));
 
 const pauseMilliseconds = 4_000;
 const steadyMilliseconds = 60_000;
@@ -87,6 +110,9 @@ export class NoteEditor {
     input.setAttribute("aria-label", "Note");
     input.setAttribute("translate", "no");
     this.editor.on("change", () => this.changed());
+    // Marks are seen in the line with the caret alone.
+    this.activeLine = this.editor.addLineClass(0, "text", "active");
+    this.editor.on("cursorActivity", () => this.moved());
     this.editor.on("mousedown", (/** @type {any} */ _, /** @type {MouseEvent} */ event) => this.followed(event));
     this.pictures = new LinePictures(this.editor, item.attachments, loadPicture, picturesMoved);
     this.showState();
@@ -252,8 +278,17 @@ export class NoteEditor {
     tell("saved");
   }
 
-  toggleTask() {
-    const line = this.editor.getCursor().line;
+  moved() {
+    const line = this.editor.getLineHandle(this.editor.getCursor().line);
+    if (line === this.activeLine) return;
+    this.editor.operation(() => {
+      this.editor.removeLineClass(this.activeLine, "text", "active");
+      this.activeLine = this.editor.addLineClass(line, "text", "active");
+    });
+  }
+
+  /** @param {number} [line] */
+  toggleTask(line = this.editor.getCursor().line) {
     const text = this.editor.getLine(line);
     const task = /^(\s*[-*+] )\[([ xX])\] /.exec(text);
     if (task) this.editor.replaceRange(task[2] === " " ? "x" : " ", { line, ch: task[1].length + 1 }, { line, ch: task[1].length + 2 });
@@ -266,6 +301,8 @@ export class NoteEditor {
    */
   followed(event) {
     const place = this.editor.coordsChar({ left: event.clientX, top: event.clientY });
+    const isBox = event.target instanceof Element && event.target.classList.contains("cm-formatting-task") && event.target.closest("pre.active") === null;
+    if (isBox && event.button === 0 && !this.editor.getOption("readOnly")) { event.preventDefault(); this.toggleTask(place.line); return; }
     const token = this.editor.getTokenAt({ line: place.line, ch: place.ch + 1 });
     if (event.ctrlKey && /\bwiki\b/.test(token.type ?? "")) {
       event.preventDefault();
