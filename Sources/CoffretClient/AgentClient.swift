@@ -91,4 +91,9 @@ package final class AgentClient {
         guard case .status(let stores) = try ask(.status(store: store)) else { throw WireError(.unsupported) }
         return stores
     }
+
+    package func sessions(of store: String?) throws -> [AgentSessionStatus] {
+        guard case .sessions(let sessions) = try ask(.sessions(store: store)) else { throw WireError(.unsupported) }
+        return sessions
+    }
 }

@@ -69,4 +69,11 @@ package enum AgentLocation {
         defer { unsafe free(resolved) }
         return unsafe String(validatingCString: resolved)
     }
+    /// As `canonical`, also of a path at which something is yet to be made.
+    package static func canonicalToBe(_ path: String) -> String? {
+        if let found = canonical(path) { return found }
+        let (parent, name) = (PathText.parent(of: path), PathText.name(of: path))
+        guard parent != path, !["", ".", ".."].contains(name) else { return nil }
+        return canonicalToBe(parent).map { PathText.join($0, name) }
+    }
 }

@@ -121,6 +121,8 @@ package final class PageDesk {
         case .front(.hello): reply(hello)
         case .front(let request): answer(request, reply)
         case .operation("change.wait"): watching.ask(body, reply: reply)
+        // It waits for a person at another device.
+        case .operation("device.approve"): carrying.ask(isAttended ? Self.attended(body) : body, reply: reply)
         case .operation: main.ask(isAttended ? Self.attended(body) : body, reply: reply)
         }
     }

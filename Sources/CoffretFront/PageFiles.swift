@@ -22,7 +22,7 @@ package struct PageFiles: Sendable {
         "index.html", "icon.svg", "style.css", "editor.css", "main.js", "session.js", "state.js", "el.js", "icons.js",
         "words.js",
         "sidebar.js", "list.js", "item.js", "editor.js", "fields.js", "history.js", "conflicts.js", "dialogs.js",
-        "keys.js", "files.js", "screens.js", "transfer.js", "templates.js", "vendor/codemirror.js",
+        "keys.js", "files.js", "pictures.js", "screens.js", "transfer.js", "templates.js", "vendor/codemirror.js",
         "vendor/codemirror.css", "vendor/overlay.js", "vendor/xml.js",
         "vendor/markdown.js", "vendor/continuelist.js", "vendor/placeholder.js",
     ]

@@ -11,7 +11,9 @@ package import CoffretWire
 package protocol PageAttendant: AnyObject {
     /// - Parameter reply: is called once, from the same thread; a question that is over by then takes no answer.
     func ask(_ question: SessionQuestion, reply: @escaping (consuming SessionAnswer) -> Void)
-    /// The request whose question may stand open has its reply.
+    /// Shows a code that the person types on another device, until the request is over.
+    func show(code: String)
+    /// The request whose question or code may stand on the screen has its reply.
     func questionIsOver()
 }
 
@@ -46,6 +48,8 @@ final class PageSession {
     private var queue: [Request] = []
     private var isAsking = false
     private var hasOpenQuestion = false
+    /// True while a code of the request stands on the screen.
+    private var hasShown = false
     /// True while the request goes to a second session.
     private var isSecondTry = false
 
@@ -89,7 +93,7 @@ final class PageSession {
 
     /// Ends the session, and drops what waits without an answer.
     func end() {
-        (queue, client, isAsking, isSecondTry, hasOpenQuestion) = ([], nil, false, false, false)
+        (queue, client, isAsking, isSecondTry, hasOpenQuestion, hasShown) = ([], nil, false, false, false, false)
     }
 
     /// Reads the message that has come.
@@ -103,15 +107,18 @@ final class PageSession {
                 hasOpenQuestion = true
                 return attendant.ask(question) { [weak self] answer in self?.answer(answer, to: question) }
             }
-            if SessionNotice(message: message, isJSON: true) != nil { return }
+            if let notice = SessionNotice(message: message, isJSON: true) {
+                guard notice.kind == .code, let attendant else { return }
+                hasShown = true
+                return attendant.show(code: notice.text)
+            }
             if let step = OperationProgress(message: message, isJSON: true) {
                 queue.first?.progress(step)
                 return
             }
             isAsking = false
             isSecondTry = false
-            if hasOpenQuestion { attendant?.questionIsOver() }
-            hasOpenQuestion = false
+            leaveAttendant()
             queue.removeFirst().answer(message)
             if !isAsking { next() }
         } catch {
@@ -119,6 +126,11 @@ final class PageSession {
             self.client = nil
             fail(error)
         }
+    }
+
+    private func leaveAttendant() {
+        if hasOpenQuestion || hasShown { attendant?.questionIsOver() }
+        (hasOpenQuestion, hasShown) = (false, false)
     }
 
     private func answer(_ answer: consuming SessionAnswer, to question: SessionQuestion) {
@@ -139,8 +151,7 @@ final class PageSession {
     /// A lock fails all requests that wait; another error fails the first.
     private func fail(_ error: any Error) {
         isSecondTry = false
-        if hasOpenQuestion { attendant?.questionIsOver() }
-        hasOpenQuestion = false
+        leaveAttendant()
         let failed = queue
         let isOver = PageDesk.isLocked(error) || isLockedNow
         queue = isOver ? [] : Array(failed.dropFirst())

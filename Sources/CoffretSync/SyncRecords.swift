@@ -210,6 +210,18 @@ package struct SyncRecords: Sendable {
         try fileSystem.replaceFile(defaultVaultPath, with: Array(vaultHex.utf8), isShared: true)
     }
 
+    private var lookPath: String { PathText.join(settingsFolder, "look") }
+
+    /// How the page looks on this device, as a word; nil if nobody chose.
+    package var look: String? {
+        (try? fileSystem.readFile(lookPath, byteCountMax: 64)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    package func setLook(_ word: String) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        try fileSystem.replaceFile(lookPath, with: Array(word.utf8), isShared: true)
+    }
+
     private var askedPath: String { PathText.join(settingsFolder, "asked") }
 
     /// Whether a typed passphrase opens the store for one command only, unless `unlock` is asked for.

@@ -24,6 +24,10 @@ package struct Question {
     package var asker: String?
     /// True for a secret that the person chooses, which is typed twice.
     package var isTypedTwice = false
+    /// True for a secret that may be looked at while it is typed.
+    package var isPeeked = false
+    /// Digits that the person types elsewhere.
+    package var code: String?
 
     package init() {}
 }
@@ -60,6 +64,7 @@ package struct Question {
         .question { padding: 26px 28px 24px 28px; }
         .title { font-size: 1.25em; font-weight: 700; }
         .description { opacity: .85; }
+        .digits { font-family: "JetBrains Mono", monospace; font-size: 1.9em; }
         .asker { font-size: .88em; opacity: .7; }
         .complaint { color: #c2332a; font-weight: 600; }
         passwordentry { min-height: 38px; }
@@ -99,6 +104,11 @@ package struct Question {
         }
         add(question.title ?? "Coffret", "title")
         add(question.description, "description")
+        if let code = question.code {
+            let digits = Widget.label(TextWidth.displaySafe(code), style: "digits")
+            unsafe gtk_label_set_selectable(digits.opaque, 1)
+            parts.append(digits)
+        }
         parts.append(complaint)
         unsafe gtk_widget_set_visible(complaint.widget, question.complaint == nil ? 0 : 1)
         if question.kind == .secret {
@@ -131,7 +141,7 @@ package struct Question {
         unsafe gtk_label_set_xalign(label.opaque, 0)
         // A screen reader says it at the entry.
         unsafe gtk_label_set_mnemonic_widget(label.opaque, entry.widget)
-        unsafe gtk_password_entry_set_show_peek_icon(entry.opaque, 0)
+        unsafe gtk_password_entry_set_show_peek_icon(entry.opaque, question.isPeeked ? 1 : 0)
         return [label, entry]
     }
 

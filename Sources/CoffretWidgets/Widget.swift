@@ -13,6 +13,10 @@ package import CGTK
     package var widget: UnsafeMutablePointer<GtkWidget> { unsafe address.assumingMemoryBound(to: GtkWidget.self) }
     package var window: UnsafeMutablePointer<GtkWindow> { unsafe address.assumingMemoryBound(to: GtkWindow.self) }
     package var opaque: OpaquePointer { unsafe OpaquePointer(address) }
+    package var entry: UnsafeMutablePointer<GtkEntry> { unsafe address.assumingMemoryBound(to: GtkEntry.self) }
+    package var checkButton: UnsafeMutablePointer<GtkCheckButton> {
+        unsafe address.assumingMemoryBound(to: GtkCheckButton.self)
+    }
 
     // MARK: Making
 

@@ -33,6 +33,17 @@ final class Attendant: PageAttendant {
         asked?.show()
     }
 
+    func show(code: String) {
+        questionIsOver()
+        var words = Question()
+        words.kind = .message
+        words.title = "Let a device in"
+        words.description = "Type this code on the new device. It is in once the code was right there."
+        words.code = code
+        asked = QuestionWindow(words, over: parent) { [unowned self] _ in remove() }
+        asked?.show()
+    }
+
     func questionIsOver() { asked?.end(.abandoned) }
 
     /// It may be this window's own signal that ends it, so it goes a moment later.
@@ -49,6 +60,8 @@ final class Attendant: PageAttendant {
         if question.kind.wantsSecret {
             words.title = reason ?? "Coffret asks"
             words.prompt = question.text
+            // A code is no secret to the person in front of two screens.
+            words.isPeeked = question.kind == .code
             words.isTypedTwice = question.kind == .newNotePassphrase || question.kind == .newPIN
         } else {
             words.title = "Coffret asks"

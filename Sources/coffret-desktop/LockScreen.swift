@@ -3,11 +3,8 @@
 
 internal import CGTK
 internal import CoffretBase
-internal import CoffretClient
-internal import CoffretNet
 internal import CoffretTerminal
 internal import CoffretWidgets
-internal import CoffretWire
 internal import Glibc
 
 @safe final class LockScreen {
@@ -20,7 +17,7 @@ internal import Glibc
     private let environment: ProcessEnvironment
     private let unlocked: () -> Void
     /// While the agent judges.
-    private var asking: (client: AgentClient, source: Source)?
+    private var asking: StoreUnlocking?
 
     init(_ store: String, _ environment: ProcessEnvironment, unlocked: @escaping () -> Void) {
         (self.store, self.environment, self.unlocked) = (store, environment, unlocked)
@@ -48,43 +45,22 @@ internal import Glibc
 
     private func unlock() {
         guard asking == nil else { return }
-        let text = unsafe gtk_editable_get_text(entry.opaque)
-        let count = unsafe text.map { unsafe strlen($0) } ?? 0
-        guard count > 0 else { return }
-        var secret = AgentSecret(store: store, kind: .passphrase, bytes: [], environment: environment.travelling)
-        unsafe secret.bytes = Array(UnsafeRawBufferPointer(start: text, count: count))
-        defer { secret.bytes.zero() }
+        guard unsafe strlen(gtk_editable_get_text(entry.opaque)!) > 0 else { return }
+        asking = StoreUnlocking(store, environment, entry: entry) { [unowned self] words in judge(words) }
         // Overwritten by GTK when it gives the memory back.
         unsafe gtk_editable_set_text(entry.opaque, "")
-        do {
-            guard let client = try AgentClient.connect(environment) else {
-                return complain("The agent does not run: coffret unlock starts it.")
-            }
-            var request = AgentRequest.unlock(secret, seconds: nil).encoded()
-            defer { request.zero() }
-            try client.connection.send(request)
-            unsafe gtk_widget_set_sensitive(entry.widget, 0)
-            complain("One moment …")
-            let source = Source.readable(client.connection.descriptor) { [unowned self] in
-                asking = nil
-                judge(client)
-                return false
-            }
-            asking = (client, source)
-        } catch {
-            complain("The agent did not take it.")
-        }
+        guard asking != nil else { return complain("The agent does not run: coffret unlock starts it.") }
+        unsafe gtk_widget_set_sensitive(entry.widget, 0)
+        complain("One moment …")
     }
 
-    private func judge(_ client: AgentClient) {
+    private func judge(_ words: String?) {
+        // It may be its own call that ends it.
+        let judged = asking
+        asking = nil
+        defer { withExtendedLifetime(judged) {} }
         unsafe gtk_widget_set_sensitive(entry.widget, 1)
-        switch try? client.receive() {
-        case .done?: unlocked()
-        case .failed("keys.unlock-failed", _)?: complain("That is not it.")
-        case .failed(_, let seconds?)?: complain("Too many tries. The next one is in \(seconds) s.")
-        case .failed(let code, nil)?: complain("The agent refused: \(TextWidth.displaySafe(code)).")
-        default: complain("The agent is gone: coffret unlock starts it.")
-        }
+        if let words { complain(words) } else { unlocked() }
         _ = unsafe gtk_widget_grab_focus(entry.widget)
     }
 

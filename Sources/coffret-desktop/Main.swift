@@ -11,7 +11,7 @@ internal import Glibc
 
 @main
 struct Main {
-    private static let usage = "usage: coffret-desktop --store PATH [--page FOLDER]"
+    private static let usage = "usage: coffret-desktop --store PATH [--new] [--page FOLDER]"
 
     /// Memory that was freed is overwritten, by the C library and through it by GLib and WebKit: copies of texts lie in buffers of
     /// theirs that nobody else can reach.
@@ -33,11 +33,12 @@ struct Main {
         ProcessHardening.dropVariablesThatLoadCode()
         let weakening = ["WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS", "WEBKIT_FORCE_SANDBOX", "WEBKIT_INSPECTOR_SERVER"]
         for name in weakening { unsafe unsetenv(name) }
-        var (store, folder) = (String?.none, PageFiles.installedFolder)
+        var (store, folder, isNew) = (String?.none, PageFiles.installedFolder, false)
         var rest = words[...]
         while let word = rest.popFirst() {
             switch word {
-            case "--store": store = rest.popFirst().flatMap(AgentLocation.canonical)
+            case "--store": store = rest.popFirst().flatMap(AgentLocation.canonicalToBe)
+            case "--new": isNew = true
             case "--page": folder = rest.popFirst()
             default: return fail(64, usage)
             }
@@ -47,11 +48,16 @@ struct Main {
         do throws(FrontError) {
             files = try PageFiles(folder: folder)
         } catch { return fail(78, "coffret-desktop: error: \(error.message)   [\(error.code.rawValue)]") }
+        let noScreen = "coffret-desktop: error: there is no screen; coffret find shows the store on the terminal"
+        if isNew, AgentLocation.canonical(store + "/store.keyring") == nil {
+            guard QuestionWindow.open(style: StartWindow.style + DesktopWindow.style) else { return fail(69, noScreen) }
+            guard StartWindow(store: store, environment: ProcessEnvironment()).run() else { return 0 }
+            // The window of the store is another start, which gives up the network first.
+            ProcessHardening.startAgain()
+        }
         // Where the system refuses it, the page's own bounds hold: no address, no proxy, no navigation.
         _ = coffret_leave_network()
-        guard QuestionWindow.open(style: DesktopWindow.style) else {
-            return fail(69, "coffret-desktop: error: there is no screen; coffret find shows the store on the terminal")
-        }
+        guard QuestionWindow.open(style: DesktopWindow.style) else { return fail(69, noScreen) }
         guard let only = OnlyWindow(of: store) else { return 0 }
         let window = DesktopWindow(store: store, files: files, environment: ProcessEnvironment())
         only.raised = { window.raise() }

@@ -10,6 +10,7 @@ struct AgentMessageTests {
         .hello(version: 1), .hello(version: .max),
         .unlock(secret(.passphrase, "correct horse"), seconds: nil), .unlock(secret(.pin, ""), seconds: 900),
         .unlock(secret(.asked, ""), seconds: nil), .lock(store: nil), .lock(store: "/s"), .status(store: nil), .stop,
+        .sessions(store: nil), .sessions(store: "/s"), .endSession(processID: 4_711),
         .settings(secret(.passphrase, "battery"), idleSeconds: 600, absoluteSeconds: nil),
         .settings(secret(.recoveryKey, "ABCD"), idleSeconds: nil, absoluteSeconds: 3600),
         .renewed(store: "/s", sealedKey: nil),
@@ -36,6 +37,14 @@ struct AgentMessageTests {
                 absoluteSeconds: 900),
         ]),
         .failed(code: "keys.secret.wrong", waitSeconds: nil), .failed(code: "agent.paused", waitSeconds: 40), .done,
+        .sessions([]),
+        .sessions([
+            AgentSessionStatus(
+                processID: 4_711, store: "/s", program: "/usr/bin/coffret-desktop (process 12)", kind: .program,
+                secondsOpen: 90, secondsSinceUse: nil),
+            AgentSessionStatus(
+                processID: .max, store: "/t", program: "", kind: .token, secondsOpen: 0, secondsSinceUse: 3),
+        ]),
     ]
 
     @Test("what is encoded is decoded to the same, and encodes to the same bytes")

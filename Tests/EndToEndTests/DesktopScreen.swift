@@ -2,12 +2,14 @@
 
 import CoffretTestSupport
 import Foundation
+import Testing
 
 /// Xvfb, a session bus of its own, and xdotool to press keys there.
 final class DesktopScreen {
     private let server: SpawnedProcess
     private let bus: SpawnedProcess
     private let display: String
+    private let folder: TemporaryDirectory
     /// The variables of a program on this screen. Screen readers are looked for on the same bus, so that no other one is started.
     let environment: [String: String]
 
@@ -15,9 +17,11 @@ final class DesktopScreen {
         FileManager.default.isExecutableFile)
 
     init() throws {
+        folder = try TemporaryDirectory("screen")
         // It chooses a free display and says which.
         server = try SpawnedProcess(
-            "/usr/bin/Xvfb", ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"],
+            "/usr/bin/Xvfb",
+            ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-fbdir", folder.path],
             environment: ["PATH": "/usr/bin:/bin"], directory: "/", output: .pipe, error: .null)
         guard let number = server.readOutputLine() else {
             server.kill()
@@ -67,5 +71,53 @@ final class DesktopScreen {
         try Waiting.until("no window \(title)") {
             try xdotool("search", "--onlyvisible", "--name", title).text.isEmpty
         }
+    }
+
+    /// The screen as it is now.
+    func picture() throws -> ScreenPicture {
+        try ScreenPicture(dump: Array(Data(contentsOf: URL(fileURLWithPath: folder.file("Xvfb_screen0")))))
+    }
+}
+
+/// The pixels of a screen.
+struct ScreenPicture {
+    let width: Int
+    let height: Int
+    /// Blue, green, red and a byte more, row by row.
+    private let pixels: ArraySlice<UInt8>
+    private let rowByteCount: Int
+
+    /// - Parameter dump: as `xwd` writes it: a header of numbers with the highest byte first, a table of colours, rows.
+    init(dump: [UInt8]) throws {
+        func number(_ index: Int) -> Int { dump[(index * 4)..<(index * 4 + 4)].reduce(0) { $0 << 8 | Int($1) } }
+        try #require(dump.count > 100 && number(1) == 7 && number(11) == 32, "this is no picture of a screen")
+        (width, height, rowByteCount) = (number(4), number(5), number(12))
+        pixels = dump[(number(0) + number(19) * 12)...]
+    }
+
+    private func pixel(_ row: Int, _ column: Int) -> (red: UInt8, green: UInt8, blue: UInt8) {
+        let start = pixels.startIndex + row * rowByteCount + column * 4
+        return (pixels[start + 2], pixels[start + 1], pixels[start])
+    }
+
+    /// How many pixels are just of this colour.
+    func count(red: UInt8, green: UInt8, blue: UInt8) -> Int {
+        var count = 0
+        for row in 0..<height {
+            for column in 0..<width where pixel(row, column) == (red, green, blue) { count += 1 }
+        }
+        return count
+    }
+
+    /// As a file that other programs read.
+    var portable: [UInt8] {
+        var bytes = Array("P6 \(width) \(height) 255\n".utf8)
+        for row in 0..<height {
+            for column in 0..<width {
+                let (red, green, blue) = pixel(row, column)
+                bytes += [red, green, blue]
+            }
+        }
+        return bytes
     }
 }

@@ -402,7 +402,7 @@ extension OperationTests {
         add(RescueList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(RescueSettle()) { $0.isTaken = true }
         add(RescueSettle(), refusedAs: "operation.request.invalid") { $0.itemCount = 1 }
-        add(SettingsEdit()) { ($0.syncs, $0.opensWhenAsked) = (false, true) }
+        add(SettingsEdit()) { ($0.syncs, $0.opensWhenAsked, $0.look) = (false, true, .dark) }
         add(SettingsRead())
         add(SyncRun()) { $0.vault = "Personal" }
         add(SyncRun()) { ($0.leavesFiles, $0.patienceSeconds) = (true, 1) }

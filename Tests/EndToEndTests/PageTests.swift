@@ -179,6 +179,43 @@ struct PageTests {
     }
 
     @Test(
+        "R158: the first list, a key in the search and a key in a long note cost the same whatever the size of store and note",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func counts() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let folder = page.agent.runner.folder.file("many")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        func write(_ name: String, _ text: String) throws {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name).md"))
+        }
+        for number in 0..<400 { try write("note-\(number)", "# Note \(number)\n\nThe summer of bed \(number).\n") }
+        let lines = (0..<3_597).map { "- [ ] line \($0) of **many** in `one` note\n" }
+        try write("long", "# Log of the longest summer\n\n" + lines.joined())
+        try page.agent.succeed("import", folder)
+        let used = try ProcessRunner.run(
+            Self.python, [Self.script("page_counts.py"), page.address, page.agent.runner.folder.file("pictures")],
+            timeoutSeconds: 600)
+        #expect(used.exitCode == 0, "\(used.text.suffix(600))\n\(used.errorText.suffix(1_200))")
+        #expect(used.text.contains("held: axe finds nothing"))
+    }
+
+    @Test(
+        "R135: page, front, window, session and agent are killed at random moments of typing; no word is lost before the last draft",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func rounds() throws {
+        let folder = try TemporaryDirectory("rounds")
+        try PageServer.makePage(folder.file("page"))
+        let products = (CoffretRunner.executable as NSString).deletingLastPathComponent
+        let surfaces = WindowRunner.isAvailable && DesktopScreen.isAvailable ? ["tab", "window"] : ["tab"]
+        let used = try ProcessRunner.run(
+            Self.python, [Self.script("page_rounds.py"), products, folder.file("page"), "12", "17"] + surfaces,
+            timeoutSeconds: 600)
+        #expect(used.exitCode == 0, "\(used.text.suffix(600))\n\(used.errorText.suffix(1_200))")
+        #expect(used.text.contains("12 deaths, no word lost"))
+    }
+
+    @Test(
         "R169: 300 hostile texts as titles, texts, tags, fields and addresses are text, and nothing of them runs",
         .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
     func hostile() throws {

@@ -71,7 +71,7 @@ struct TokenProgramTests {
             store: store, kind: .passphrase, bytes: Array(CoffretRunner.passphrase.utf8), environment: [:])
         for request in [
             AgentRequest.unlock(passphrase, seconds: nil), .lock(store: nil),
-            .lock(store: store), .status(store: nil), .stop,
+            .lock(store: store), .status(store: nil), .stop, .sessions(store: nil), .endSession(processID: 1),
             .settings(passphrase, idleSeconds: 9_000, absoluteSeconds: nil),
             .renewed(store: store, sealedKey: nil), session(nil),
         ] {

@@ -6,92 +6,15 @@ import Foundation
 import Glibc
 import Testing
 
-/// `coffret-desktop` over an unlocked store.
-private final class Window {
-    static let executable = CoffretRunner.executable + "-desktop"
-    static let isAvailable = [executable, AgentRunner.agentExecutable].allSatisfy(
-        FileManager.default.isExecutableFile)
-
-    let agent: AgentRunner
-    let screen: DesktopScreen
-    let process: SpawnedProcess
-
-    /// - Parameter script: the page's module.
-    init(_ script: String) throws {
-        screen = try DesktopScreen()
-        agent = try AgentRunner()
-        let runner = agent.runner
-        try runner.makeNote("# Tomatoes\n\ncanary tomato 4711\n")
-        try runner.succeed("new", "Mail", "--type", "login", "--secret", "password", input: "canary password 99\n")
-        try #require(try agent.unlock().exitCode == 0)
-        let page = runner.folder.file("page")
-        try Self.makePage(page, script)
-        process = try Self.start(runner, page, agent.environment(screen.environment))
-    }
-
-    static func start(
-        _ runner: CoffretRunner, _ page: String, _ changes: [String: String?]
-    ) throws -> SpawnedProcess {
-        try SpawnedProcess(
-            executable, ["--store", runner.storePath, "--page", page], environment: runner.environment(changes),
-            directory: runner.workPath)
-    }
-
-    deinit {
-        process.kill(SIGTERM)
-        try? agent.stop()
-    }
-
-    /// All names of the page's table, nearly all of them empty.
-    static func makePage(_ folder: String, _ script: String) throws {
-        let installed = SharedData.packageRoot.appendingPathComponent("Sources/CoffretFront/PageFiles.swift")
-        let source = try String(contentsOf: installed, encoding: .utf8)
-        try FileManager.default.createDirectory(
-            atPath: folder + "/vendor", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
-        for match in source.matches(of: /"((?:vendor\/)?[a-z]+\.(?:html|css|js|svg))"/) {
-            let name = String(match.1)
-            let text =
-                name == "index.html"
-                ? "<!doctype html><meta charset=utf-8><title>Coffret</title><script type=module src=main.js></script><p id=text>"
-                : name == "main.js"
-                    ? "\(ask)try {\n\(script)\n} catch (error) { await report({ failed: `${error}` }); }" : ""
-            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
-        }
-    }
-
-    private static let ask = """
-        async function ask(name, fields) {
-          const response = await fetch("do", { method: "POST", headers: { "Content-Type": "application/json" },
-            body: JSON.stringify({ do: name, by: "program", with: fields }) });
-          return response.json();
-        }
-        async function tried(body) { try { await body(); return "done"; } catch (error) { return "refused"; } }
-        const report = (results) => ask("item.create", { text: "# Report\\n\\n" + JSON.stringify(results) });
-
-        """
-
-    /// What the page has reported.
-    func report() throws -> [String: String] {
-        var text = ""
-        try Waiting.until("the page reports") {
-            let result = try agent.run("show", "Report")
-            text = result.text
-            return result.exitCode == 0
-        }
-        let object = text.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
-        return try #require(try JSONSerialization.jsonObject(with: object) as? [String: String])
-    }
-}
-
 @Suite(
-    "The window", .enabled(if: Window.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
+    "The window", .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct WindowTests {
     @Test(
         "R122: R123: the page reaches its session, and nothing else: no network, no other address, no code, no storage")
     func closed() throws {
         let listener = try Listener()
-        let window = try Window(
+        let window = try WindowRunner(
             """
             const out = "http://127.0.0.1:\(listener.port)/";
             const results = { session: (await ask("item.list", {})).ok ? "done" : "refused" };
@@ -126,7 +49,7 @@ struct WindowTests {
         "R128: after locking no process of the window has anything of the notes; typing the passphrase shows them again"
     )
     func locking() throws {
-        let window = try Window(
+        let window = try WindowRunner(
             """
             const list = await ask("item.list", {});
             for (const item of list.ok.items) {
@@ -158,7 +81,7 @@ struct WindowTests {
         try Self.expectNothing(of: [Array(CoffretRunner.passphrase.utf8)], in: window)
     }
 
-    private static func expectNothing(of secrets: [[UInt8]], in window: Window) throws {
+    private static func expectNothing(of secrets: [[UInt8]], in window: WindowRunner) throws {
         for process in try ProcessFiles.family(of: window.process.processID) {
             // Some come and go while WebKit starts another one.
             guard let name = try? ProcessFiles.lines("/proc/\(process)/comm").joined(),
@@ -169,7 +92,7 @@ struct WindowTests {
     }
 
     /// The processes of WebKit that have a page.
-    private static func pages(of window: Window) throws -> Set<Int32> {
+    private static func pages(of window: WindowRunner) throws -> Set<Int32> {
         Set(
             try ProcessFiles.family(of: window.process.processID).filter { process in
                 (try? ProcessFiles.lines("/proc/\(process)/comm").first) == "WebKitWebProces"
@@ -178,7 +101,7 @@ struct WindowTests {
 
     @Test("R134: a locked note is opened in a window of its own; the page learns neither question nor answer")
     func question() throws {
-        let window = try Window(
+        let window = try WindowRunner(
             """
             const note = (await ask("item.search", { query: "Tomatoes" })).ok.hits[0].id;
             const locked = await ask("note.lock", { notes: [note], isNew: true });
@@ -218,7 +141,7 @@ struct WindowTests {
         "a value is copied past the window's process, and a second start brings the window to the front",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/xclip"), "needs xclip"))
     func copying() throws {
-        let window = try Window(
+        let window = try WindowRunner(
             """
             const item = (await ask("item.list", { kind: "login" })).ok.items[0].id;
             await report({ copied: String((await ask("front.copy", { item, field: "password" })).ok?.seconds) });
@@ -228,7 +151,7 @@ struct WindowTests {
             "/usr/bin/xclip", ["-selection", "clipboard", "-o"], environment: window.screen.environment)
         #expect(copied.text == "canary password 99")
         #expect(try !MemoryDump(of: window.process.processID).contains(Array("canary password 99".utf8)))
-        let again = try Window.start(
+        let again = try WindowRunner.start(
             window.agent.runner, window.agent.runner.folder.file("page"),
             window.agent.environment(window.screen.environment))
         #expect(again.wait().code == 0)
@@ -238,7 +161,7 @@ struct WindowTests {
 
     @Test("the vault goes into a folder of the person's choice; the page can neither read nor name it")
     func choosing() throws {
-        let window = try Window(
+        let window = try WindowRunner(
             """
             const none = await ask("front.choose", { kind: "file", name: "../../x" });
             const chosen = (await ask("front.choose", { kind: "target" })).ok;
@@ -283,9 +206,9 @@ struct WindowTests {
         let runner = try CoffretRunner()
         try FileManager.default.createDirectory(atPath: runner.storePath, withIntermediateDirectories: true)
         let page = runner.folder.file("page")
-        try Window.makePage(page, "")
+        try WindowRunner.makePage(page, "")
         _ = unsafe chmod(page + "/main.js", 0o666)
-        let process = try Window.start(runner, page, [:])
+        let process = try WindowRunner.start(runner, page, [:])
         #expect(process.wait().code == 78)
     }
 }

@@ -5,19 +5,43 @@ import { el } from "./el.js";
 import { ask, Locked } from "./session.js";
 import { state, tell } from "./state.js";
 import { toast } from "./dialogs.js";
+import { LinePictures, showing } from "./pictures.js";
 import { counted, number, whenExactly, words } from "./words.js";
 
 const CodeMirror = /** @type {any} */ (globalThis).CodeMirror;
 
+/** What stands on top of Markdown: tags, links to notes, and which lines are headings and quotations. */
+const overlay = {
+  startState: () => ({ isInLink: false, isInFence: false, combineTokens: false }),
+  /** @param {any} stream @param {{ isInLink: boolean, isInFence: boolean, combineTokens: boolean }} state */
+  token(stream, state) {
+    // What is said of a whole line stands beside what Markdown says of its first letter.
+    state.combineTokens = false;
+    const line = stream.sol() ? lineStyle(stream.string, state) : "";
+    if (state.isInLink) {
+      if (stream.match("]]")) { state.isInLink = false; return "wiki wiki-mark"; }
+      stream.match(/^[^\]]+/);
+      return "wiki";
+    }
+    if ((stream.sol() || /\s/.test(stream.string[stream.pos - 1])) && stream.match(/^#[\p{L}\p{N}_][\p{L}\p{N}_/-]*/u)) return `tag${line}`;
+    if (stream.match(/^\[\[(?=[^\]]+\]\])/)) { state.isInLink = true; return `wiki wiki-mark${line}`; }
+    stream.next();
+    state.combineTokens = true;
+    return line.trim() || null;
+  },
+};
+
+/** @param {string} text @param {{ isInLink: boolean, isInFence: boolean }} state */
+function lineStyle(text, state) {
+  state.isInLink = false;
+  if (/^ {0,3}(```|~~~)/.test(text)) { state.isInFence = !state.isInFence; return ""; }
+  if (state.isInFence) return "";
+  const heading = /^ {0,3}(#{1,6})[ \t]/.exec(text);
+  return heading ? ` line-heading-${Math.min(heading[1].length, 3)}` : /^ {0,3}>/.test(text) ? " line-quote" : "";
+}
+
 CodeMirror.defineMode("note", (/** @type {any} */ config) => CodeMirror.overlayMode(
-  CodeMirror.getMode(config, { name: "markdown", highlightFormatting: true, taskLists: true, strikethrough: true, xml: false }), {
-    token(/** @type {any} */ stream) {
-      if ((stream.sol() || /\s/.test(stream.string[stream.pos - 1])) && stream.match(/^#[\p{L}\p{N}_][\p{L}\p{N}_/-]*/u)) return "tag";
-      if (stream.match(/^\[\[[^\]]+\]\]/)) return "wiki";
-      stream.next();
-      return null;
-    },
-  }));
+  CodeMirror.getMode(config, { name: "markdown", highlightFormatting: true, taskLists: true, strikethrough: true, xml: false }), overlay));
 
 const pauseMilliseconds = 4_000;
 const steadyMilliseconds = 60_000;
@@ -29,6 +53,9 @@ const draftMillisecondsMax = 1_000;
 /** Drafts that this page may find in the note as changes that another program has made of them. */
 const sentCountMax = 8;
 
+/** Words of a text of so many letters are counted with each key. */
+const countedAtOnce = 20_000;
+
 const newDraftName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
@@ -36,8 +63,12 @@ const newDraftName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((
  * pauses, leaves, or has typed for a minute.
  */
 export class NoteEditor {
-  /** @param {any} item */
-  constructor(item) {
+  /**
+   * @param {any} item
+   * @param {(file: any) => Promise<HTMLElement | null>} loadPicture
+   * @param {() => void} picturesMoved
+   */
+  constructor(item, loadPicture, picturesMoved) {
     this.id = item.id;
     this.vault = state.vault;
     this.base = item.text;
@@ -48,10 +79,14 @@ export class NoteEditor {
     this.firstChange = 0;
     /** Saves so far: who has read the note before one of them has read an older text. */
     this.saveCount = 0;
+    this.textGeneration = NaN;
+    this.textNow = "";
     this.draft = newDraftName();
     this.isLocked = item.isLocked;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.draftTimer = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.countTimer = undefined;
     this.firstUnkept = 0;
     this.kept = item.text;
     /** @type {string[]} */
@@ -75,16 +110,46 @@ export class NoteEditor {
     input.setAttribute("aria-label", "Note");
     input.setAttribute("translate", "no");
     this.editor.on("change", () => this.changed());
+    // Marks are seen in the line with the caret alone.
+    this.activeLine = this.editor.addLineClass(0, "text", "active");
+    this.editor.on("cursorActivity", () => this.moved());
     this.editor.on("mousedown", (/** @type {any} */ _, /** @type {MouseEvent} */ event) => this.followed(event));
+    this.pictures = new LinePictures(this.editor, item.attachments, loadPicture, picturesMoved);
     this.showState();
     this.count();
   }
 
-  get text() { return this.editor.getValue(); }
+  /**
+   * Shows pictures of the note where the caret is, on lines of their own.
+   * @param {string[]} names of its files
+   */
+  showPictures(names) {
+    if (!names.length || this.editor.getOption("readOnly")) return;
+    const { line } = this.editor.getCursor();
+    const end = { line, ch: this.editor.getLine(line).length };
+    this.editor.replaceRange(`${end.ch ? "\n" : ""}${names.map(showing).join("\n")}\n`, end);
+    this.editor.setCursor({ line: line + names.length + (end.ch ? 1 : 0), ch: 0 });
+  }
+
+  /**
+   * Puts the caret where something was dropped.
+   * @param {{ left: number, top: number }} place
+   */
+  moveTo(place) { this.editor.setCursor(this.editor.coordsChar(place)); }
+
+  /** A long text is put together once for each change, and not for each who asks. */
+  get text() {
+    const generation = this.editor.changeGeneration();
+    if (generation !== this.textGeneration) [this.textGeneration, this.textNow] = [generation, this.editor.getValue()];
+    return this.textNow;
+  }
+
   get isChanged() { return this.text !== this.base; }
 
   changed() {
-    this.count();
+    clearTimeout(this.countTimer);
+    // The words of a long text are counted in a pause of the typing.
+    if (this.text.length < countedAtOnce) this.count(); else this.countTimer = setTimeout(() => this.count(), 300);
     // Where all of it was taken back, a draft still says otherwise.
     if (!this.isChanged && this.kept === this.base) return;
     this.showState();
@@ -213,8 +278,17 @@ export class NoteEditor {
     tell("saved");
   }
 
-  toggleTask() {
-    const line = this.editor.getCursor().line;
+  moved() {
+    const line = this.editor.getLineHandle(this.editor.getCursor().line);
+    if (line === this.activeLine) return;
+    this.editor.operation(() => {
+      this.editor.removeLineClass(this.activeLine, "text", "active");
+      this.activeLine = this.editor.addLineClass(line, "text", "active");
+    });
+  }
+
+  /** @param {number} [line] */
+  toggleTask(line = this.editor.getCursor().line) {
     const text = this.editor.getLine(line);
     const task = /^(\s*[-*+] )\[([ xX])\] /.exec(text);
     if (task) this.editor.replaceRange(task[2] === " " ? "x" : " ", { line, ch: task[1].length + 1 }, { line, ch: task[1].length + 2 });
@@ -227,6 +301,8 @@ export class NoteEditor {
    */
   followed(event) {
     const place = this.editor.coordsChar({ left: event.clientX, top: event.clientY });
+    const isBox = event.target instanceof Element && event.target.classList.contains("cm-formatting-task") && event.target.closest("pre.active") === null;
+    if (isBox && event.button === 0 && !this.editor.getOption("readOnly")) { event.preventDefault(); this.toggleTask(place.line); return; }
     const token = this.editor.getTokenAt({ line: place.line, ch: place.ch + 1 });
     if (event.ctrlKey && /\bwiki\b/.test(token.type ?? "")) {
       event.preventDefault();

@@ -112,16 +112,18 @@ export function pictureOf(bytes) {
   return null;
 }
 
+/** @typedef {{ address: string, width: number, height: number }} Picture */
+
 /**
- * Addresses of pictures that are on the screen.
- * @type {Set<string>}
+ * Pictures of the item that is open, by the ids of their files.
+ * @type {Map<string, Promise<Picture | null>>}
  */
-const shown = new Set();
+const pictures = new Map();
 
 /** Pictures go with the item that has them. */
 export function dropPictures() {
-  for (const address of shown) URL.revokeObjectURL(address);
-  shown.clear();
+  for (const each of pictures.values()) void each.then((found) => { if (found) URL.revokeObjectURL(found.address); }, () => {});
+  pictures.clear();
 }
 
 /**
@@ -131,17 +133,38 @@ export function dropPictures() {
 const mayBePicture = (file) => /\.(png|jpe?g|gif|webp)$/i.test(file.name) && file.byteCount <= pictureByteCountMax && file.isHere !== false;
 
 /**
- * A picture of an item, or null.
- * @param {any} item @param {any} file
+ * What a picture's bytes say, if it is one that may be drawn.
+ * @param {Uint8Array | undefined} bytes
  */
-async function picture(item, file) {
-  if (!mayBePicture(file)) return null;
+function drawable(bytes) {
+  const found = bytes ? pictureOf(bytes) : null;
+  const count = found ? found.width * found.height : 0;
+  return found && count > 0 && count <= pixelCountMax ? found : null;
+}
+
+/**
+ * @param {any} item @param {any} file
+ * @returns {Promise<Picture | null>}
+ */
+async function readPicture(item, file) {
   const pieces = await contents(item, file);
-  const found = pieces.length ? pictureOf(pieces[0]) : null;
-  if (!found || found.width * found.height > pixelCountMax || found.width * found.height === 0) return null;
-  const address = URL.createObjectURL(new Blob(/** @type {any} */ (pieces), { type: found.type }));
-  shown.add(address);
-  const node = /** @type {HTMLImageElement} */ (el("img", { class: "picture", src: address, alt: file.name, width: found.width, height: found.height }));
+  const found = drawable(pieces[0]);
+  if (!found) return null;
+  return { address: URL.createObjectURL(new Blob(/** @type {any} */ (pieces), { type: found.type })), width: found.width, height: found.height };
+}
+
+/**
+ * A new node of a picture of an item, or null.
+ * @param {any} item @param {any} file
+ * @returns {Promise<HTMLImageElement | null>}
+ */
+export async function pictureNode(item, file) {
+  if (!mayBePicture(file)) return null;
+  const reading = pictures.get(file.id) ?? readPicture(item, file);
+  pictures.set(file.id, reading);
+  const found = await reading;
+  if (!found || pictures.get(file.id) !== reading) return null;
+  const node = /** @type {HTMLImageElement} */ (el("img", { class: "picture", src: found.address, alt: file.name, width: found.width, height: found.height }));
   return new Promise((resolve) => { node.onload = () => resolve(node); node.onerror = () => resolve(null); });
 }
 
@@ -177,21 +200,22 @@ async function remove(item, file) {
 /**
  * The files of an item as cards, pictures among them in full.
  * @param {any} item
+ * @param {string[]} [elsewhere] files whose pictures stand in the text
  */
-export function fileCards(item) {
-  dropPictures();
+export function fileCards(item, elsewhere = []) {
   const place = el("div", { class: "attachments" });
-  const pictures = el("div", { class: "pictures" });
+  const shown = el("div", { class: "pictures" });
   const cards = el("ul", { class: "files" }, item.attachments.map((/** @type {any} */ file) => el("li", { class: "file" }, el("span", { class: "file-icon" }, icon("clip")),
     el("span", {}, el("b", {}, file.name), el("small", {}, byteWords(file.byteCount) + (file.isHere === false ? ", not on this computer yet" : ""))),
     el("button", { type: "button", class: "icon-button", "aria-label": `Save ${file.name}`, title: "Save", onclick: () => save(item, file) }, icon("bring")),
     item.isTrashed ? null : el("button", { type: "button", class: "icon-button", "aria-label": `Take ${file.name} away`, title: "Take away", onclick: () => remove(item, file) }, icon("x")))));
-  place.append(pictures, cards);
+  place.append(shown, cards);
   void (async () => {
     for (const file of item.attachments) {
-      const node = await picture(item, file).catch(() => null);
-      if (!pictures.isConnected && !place.isConnected) return;
-      if (node) pictures.append(node);
+      if (elsewhere.includes(file.id)) continue;
+      const node = await pictureNode(item, file).catch(() => null);
+      if (!place.isConnected) return;
+      if (node) shown.append(node);
     }
   })();
   return place;
@@ -200,20 +224,25 @@ export function fileCards(item) {
 /**
  * Adds files to an item, one change each.
  * @param {any} item @param {Iterable<File>} files
+ * @returns {Promise<string[]>} the names of those that are pictures
  */
 export async function addFiles(item, files) {
   const vault = state.vault;
   let count = 0;
+  const names = [];
   for (const file of files) {
     try {
       toast(`Adding ${file.name} …`);
       await holding(file, (ticket) => ask("front.attach", { ticket, item: item.id, vault, name: file.name }));
       count += 1;
+      const head = new Uint8Array(await file.slice(0, pieceByteCount).arrayBuffer());
+      if (mayBePicture({ name: file.name, byteCount: file.size }) && drawable(head)) names.push(file.name);
     } catch (error) { refused(error); break; }
   }
-  if (count === 0) return;
+  if (count === 0) return names;
   toast(`${counted(count, "file is", "files are")} in "${item.title || "Without a title"}" now.`);
   tell("files-changed");
+  return names;
 }
 
 /**

@@ -8,7 +8,7 @@ import { allows, state, tell } from "./state.js";
 import { confirmed, refused, toast } from "./dialogs.js";
 import { NoteEditor } from "./editor.js";
 import { copyByKey, fieldsForm, fieldsPane, stopFields } from "./fields.js";
-import { addFiles, chooseFiles, dropPictures, fileCards } from "./files.js";
+import { addFiles, chooseFiles, dropPictures, fileCards, pictureNode } from "./files.js";
 import { historyPane } from "./history.js";
 import { conflictBanner } from "./conflicts.js";
 import { words } from "./words.js";
@@ -222,16 +222,27 @@ function bar() {
 
 export function addFile() {
   const to = item;
-  if (to && !to.isTrashed) chooseFiles((files) => void addFiles(to, files));
+  if (to && !to.isTrashed) chooseFiles((files) => void addTo(to, files));
+}
+
+/**
+ * Adds files to an item; pictures of a note stand in its text from then on.
+ * @param {any} to @param {File[]} files
+ */
+async function addTo(to, files) {
+  const names = await addFiles(to, files);
+  if (item?.id === to.id) editor?.showPictures(names);
 }
 
 /**
  * Whether files that are dropped belong to what is open.
  * @param {File[]} files
+ * @param {{ left: number, top: number }} place_
  */
-export function dropFiles(files) {
+export function dropFiles(files, place_) {
   if (!item || item.isTrashed || item.isSealed || item.isVeiled) return false;
-  void addFiles(item, files);
+  editor?.moveTo(place_);
+  void addTo(item, files);
   return true;
 }
 
@@ -243,8 +254,14 @@ export async function redrawFiles() {
   if (own !== serial || !item) return;
   item.attachments = read.attachments;
   if (!editor) { item = read; draw(); return; }
+  editor.pictures.setFiles(item.attachments);
+  drawFiles();
+}
+
+/** The files of the note that is open, below its text. */
+function drawFiles() {
   place.querySelector(".note-files")?.remove();
-  if (item.attachments.length) editor.place.append(el("div", { class: "note-files" }, fileCards(item)));
+  if (editor && item.attachments.length) editor.place.append(el("div", { class: "note-files" }, fileCards(item, editor.pictures.inText())));
 }
 
 function drawBar() { place.querySelector(".bar")?.replaceWith(bar()); }
@@ -262,11 +279,12 @@ export function draw() {
   if (item.kind !== "note") {
     place.replaceChildren(...[bar(), trash, fieldsPane(item, tile(item))].filter(Boolean));
   } else {
-    editor = new NoteEditor(item);
+    const noted = item;
+    editor = new NoteEditor(item, (file) => pictureNode(noted, file), () => { if (item?.id === noted.id) drawFiles(); });
     const links = el("span", { class: "figure last" });
     editor.foot.append(links);
-    if (item.attachments.length) editor.place.append(el("div", { class: "note-files" }, fileCards(item)));
     place.replaceChildren(...[bar(), trash, editor.place, editor.foot].filter(Boolean));
+    drawFiles();
     editor.shown();
     void showLinks(item.id, links);
   }

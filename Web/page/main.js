@@ -10,7 +10,7 @@ import { drawSidebar, refreshSidebar, sidebar } from "./sidebar.js";
 import { dropList, emptySearch, focusRows, focusSearch, list, redraw, reload } from "./list.js";
 import { addFile, copyFromItem, dropFiles, dropItem, editFields, followChange, isUnsaved, leaveItem, newItem, openItem, pane, redrawFiles, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
 import { listenForKeys } from "./keys.js";
-import { makeScreen, wantedLook } from "./screens.js";
+import { makeScreen, readLook, wantedLook } from "./screens.js";
 import { bringIn } from "./transfer.js";
 import { chooseTemplate, openToday } from "./templates.js";
 import { confirmed, refused, toast } from "./dialogs.js";
@@ -71,7 +71,7 @@ let app;
 async function start() {
   await begin();
   state.front = await ask("front.hello");
-  await readVaults();
+  await Promise.all([readVaults(), readLook()]);
   // A page that begins is not kept from it by a text that cannot be saved now.
   const drafts = await ask("draft.settle", {}, { byProgram: true }).catch((error) => { if (error instanceof Locked) throw error; return { items: [] }; });
   const banner = state.front.front === "tab" ? el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
@@ -217,7 +217,7 @@ addEventListener("drop", (event) => {
   if (!files.length || isLocked) return;
   // Dropped on what is open it belongs there; anywhere else it is to be taken in.
   const isOnItem = event.target instanceof Element && event.target.closest(".pane") !== null && !app.classList.contains("wide");
-  if (!(isOnItem && dropFiles(files))) bringIn(files);
+  if (!(isOnItem && dropFiles(files, { left: event.clientX, top: event.clientY }))) bringIn(files);
 }, { capture: true });
 
 dark.addEventListener("change", look);

@@ -96,12 +96,26 @@ function addDevice(number = "") {
 
 // Settings
 
-/**
- * Until the page goes: a page keeps nothing on the disk.
- * @type {"desktop" | "light" | "dark"}
- */
+/** @type {"desktop" | "light" | "dark"} */
 let look = "desktop";
 export const wantedLook = () => look;
+
+/** Looks as this computer's settings say. */
+export async function readLook() {
+  look = (await ask("settings.read", {}, { byProgram: true })).look ?? "desktop";
+  tell("look");
+}
+
+/**
+ * A page keeps nothing on the disk: the settings do, where this front may change them.
+ * @param {any} wanted
+ */
+async function chooseLook(wanted) {
+  look = wanted;
+  tell("look");
+  if (!allows("settings.edit")) return;
+  try { await ask("settings.edit", { look }); } catch (error) { refused(error); }
+}
 
 async function settingsScreen() {
   const [found, store] = await Promise.all([ask("settings.read", {}), ask("store.read", { vault: state.vault })]);
@@ -115,7 +129,7 @@ async function settingsScreen() {
     });
     return el("li", { class: "fact-line" }, el("div", { class: "grow" }, el("label", { for: id }, el("b", {}, title)), el("small", { id: `${id}-more` }, text)), box);
   };
-  const looks = el("select", { class: "text-input short", id: "look", onchange: () => { look = looks.value; tell("look"); } },
+  const looks = el("select", { class: "text-input short", id: "look", onchange: () => chooseLook(looks.value) },
     el("option", { value: "desktop" }, "as the desktop"), el("option", { value: "light" }, "light"), el("option", { value: "dark" }, "dark"));
   looks.value = look;
   return screen("Settings", isFixed ? "The window and commands change them; a page in a browser does not." : "They are those of this computer.",
@@ -129,7 +143,7 @@ async function settingsScreen() {
       fact(null, "Clear the clipboard", "45 seconds after a value was copied, and when the store locks."),
       fact(null, "Cover the window", "When it is minimised, and after a minute without the keyboard.")),
     el("h2", { class: "sub" }, "Look"),
-    el("ul", { class: "card" }, el("li", { class: "fact-line" }, el("div", { class: "grow" }, el("label", { for: "look" }, el("b", {}, "Light or dark")), el("small", {}, "Until this page is closed.")), looks)),
+    el("ul", { class: "card" }, el("li", { class: "fact-line" }, el("div", { class: "grow" }, el("label", { for: "look" }, el("b", {}, "Light or dark")), el("small", {}, isFixed ? "Until this page is closed." : "On this computer.")), looks)),
     el("h2", { class: "sub" }, "This store"),
     el("ul", { class: "card" },
       fact(null, state.front.store, `Version ${state.front.version} of Coffret`),

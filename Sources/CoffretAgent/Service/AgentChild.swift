@@ -86,6 +86,10 @@ final class AgentChild {
     var lockReason: LockReason?
     /// Whether it answers its client by itself: the agent says nothing more on that connection.
     var hasBegun = false
+    /// Of a session: the program that has it, in words, since when, and when a person last asked something.
+    var program = ""
+    let began = BootClock.now
+    var used: BootInstant?
     /// The terminal of its client, for questions; closed with this object.
     var terminal: Int32?
     /// The receiver of the answer of a child that asks whether the person is there.

@@ -51,6 +51,9 @@ extension AgentService {
             let now = BootClock.now
             let wanted = stores.values.filter { path == nil || $0.path == path }.sorted { $0.path < $1.path }
             client.answer(.status(wanted.map { $0.status(at: now) }))
+        case .sessions(let path): client.answer(.sessions(sessions(of: path)))
+        case .endSession(let processID):
+            if endSession(processID) { client.answer(.done) } else { client.refuse(.requestInvalid) }
         case .stop:
             lockAll(because: .stopping)
             client.answer(.done)

@@ -48,8 +48,8 @@ extension AgentService {
         let idleTime = wrapping == nil || manner.isBrief ? nil : IdleLock.delay
         let kept = isNarrow ? store.variables : nil
         let makeRecords = makeRecords
+        let program = manner.isBrief ? "" : AskingProgram.words(client.credentials.processID)
         let child = start(.session(store: path, manner), for: client) { control in
-            let program = manner.isBrief ? "" : AskingProgram.words(client.credentials.processID)
             let socket = client.descriptor
             withExtendedLifetime(client) { forget(except: path) }
             let null = unsafe open("/dev/null", O_RDWR)
@@ -80,6 +80,7 @@ extension AgentService {
             return Self.serve(terms, manner, hosted, makeRecords)
         }
         child?.keyCount = store.keyCount
+        child?.program = program
         // It stays open beyond this call, for questions.
         if let terminal = descriptors.first { child?.terminal = fcntl(terminal, F_DUPFD_CLOEXEC, 0) }
     }
@@ -103,6 +104,29 @@ extension AgentService {
         children.values.count { if case .session(path, manner) = $0.work { true } else { false } }
     }
 
+    /// The sessions that count, in the order of their beginning.
+    func sessions(of path: String?) -> [AgentSessionStatus] {
+        let now = BootClock.now
+        func seconds(since then: BootInstant) -> UInt64 { UInt64(max(0, then.duration(to: now).components.seconds)) }
+        return children.values.sorted { $0.began < $1.began }.compactMap { child in
+            guard let kind = child.work.sessionKind, let store = child.work.store, path == nil || store == path else {
+                return nil
+            }
+            return AgentSessionStatus(
+                processID: UInt32(child.processID), store: store, program: child.program, kind: kind,
+                secondsOpen: seconds(since: child.began), secondsSinceUse: child.used.map { seconds(since: $0) })
+        }
+    }
+
+    /// - Returns: false if there is no such session.
+    func endSession(_ processID: UInt32) -> Bool {
+        guard let child = children[pid_t(truncatingIfNeeded: processID)], child.work.sessionKind != nil else {
+            return false
+        }
+        kill(child.processID, SIGKILL)
+        return true
+    }
+
     /// Takes the reports of a session beside news of keys: a use of the store, and the wish to lock it.
     func takeRequests(of child: AgentChild) {
         guard case .session(let path, let manner) = child.work, let store = stores[path], child.lockReason == nil
@@ -112,6 +136,7 @@ extension AgentService {
         if child.reports.contains(where: isUse) {
             child.hasBegun = true
             child.reports.removeAll(where: isUse)
+            child.used = BootClock.now
             if manner == .limited { store.tokenTries.forget() }
             _ = store.check(at: BootClock.now, isUse: manner.isUse)
             scheduleTending(of: path)
@@ -135,6 +160,18 @@ extension AgentService {
         for child in children.values where child !== spared {
             // One that is at work ends when it has answered.
             if case .session(path, _) = child.work { kill(child.processID, SIGTERM) }
+        }
+    }
+}
+
+extension AgentChild.Work {
+    /// nil for all but sessions of programs that ask again and again.
+    fileprivate var sessionKind: AgentSessionStatus.Kind? {
+        switch self {
+        case .session(_, .program): .program
+        case .session(_, .limited): .token
+        case .session(_, .bridge): .browser
+        default: nil
         }
     }
 }

@@ -210,6 +210,7 @@ extension SettingsEdit: PerformedOperation {
         let records = desk.deviceRecords
         if let syncs { try records.setOff(!syncs) }
         if let opensWhenAsked { try records.setOpensWhenAsked(opensWhenAsked) }
+        if let look { try records.setLook(look.rawValue) }
         return SettingsMessage(records)
     }
 }
@@ -218,5 +219,6 @@ extension SettingsMessage {
     fileprivate init(_ records: SyncRecords) {
         self.init()
         (syncs, opensWhenAsked) = (!records.isOff, records.opensWhenAsked)
+        look = records.look.flatMap(Look.init)
     }
 }

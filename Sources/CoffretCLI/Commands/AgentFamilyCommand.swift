@@ -43,6 +43,7 @@ enum AgentFamilyCommand {
                     CommandExample("coffret agent settings --sync off", "syncs when coffret sync is called only"),
                 ],
                 run: settings),
+            AgentSessionsCommand.description,
             AgentLogCommand.description,
         ])
 

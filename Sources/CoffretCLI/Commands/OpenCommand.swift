@@ -14,7 +14,7 @@ enum OpenCommand {
     static let description = CommandDescription(
         "open", group: .find, "Show the store in a window, or in a browser",
         discussion: [
-            "The window has no network, and none of a browser's extensions and services. While the store is locked it shows a lock screen, where the passphrase opens it. A second start brings the window to the front.",
+            "The window has no network, and none of a browser's extensions and services. While the store is locked it shows a lock screen, where the passphrase opens it. A second start brings the window to the front. Where there is no store yet, it makes one, or joins your other devices.",
             "The page in a browser is served to this user alone, at an address that nobody else knows, until the store locks, ten minutes pass without a request, or Ctrl-C. It shows no password; copying goes past the page.",
         ],
         options: [browser],
@@ -35,6 +35,7 @@ enum OpenCommand {
                     ? "install it; coffret find shows the store on the terminal" : "coffret open --browser")
         }
         let store: String?
+        var isNew = false
         if context.arguments.isSet(browser) {
             // A tab has no way to ask for a passphrase.
             guard try CommandStore.open(context).isInAgent else {
@@ -45,13 +46,16 @@ enum OpenCommand {
             store = AgentLocation.canonical(try StoreAccess.requireStore(context).path)
         } else {
             // The window has a lock screen of its own, which needs an agent.
-            store = AgentLocation.canonical(try StoreAccess.requireStore(context).path)
+            store = AgentLocation.canonicalToBe(try StoreAccess.path(context))
+            isNew = try !StoreAccess.exists(context)
             _ = try AgentStarter.connect(context)
         }
         guard let store else {
             throw CommandFailure(.unavailable, .frontFailed, "the store's folder is gone")
         }
-        let words = [path, "--store", store] + (context.arguments.isSet(browser) ? ["--launch"] : [])
+        let words =
+            [path, "--store", store] + (isNew ? ["--new"] : [])
+            + (context.arguments.isSet(browser) ? ["--launch"] : [])
         let outcome: ChildOutcome
         do throws(SystemFailure) {
             outcome = try ChildProcess.start(words).wait()

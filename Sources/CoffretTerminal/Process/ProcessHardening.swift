@@ -65,6 +65,11 @@ package enum ProcessHardening {
         guard !isComplete || names.contains(where: { unsafe getenv($0) != nil }) else { return }
         for name in names { unsafe unsetenv(name) }
         for variable in variables { unsafe setenv(variable.name, variable.value, 1) }
+        startAgain()
+    }
+
+    /// Starts this program anew in its own place, with the same words.
+    package static func startAgain() -> Never {
         var path = [CChar](repeating: 0, count: 4096)
         guard unsafe readlink("/proc/self/exe", &path, path.count - 1) > 0 else { exit(ExitCode.permission.rawValue) }
         let arguments = unsafe (0..<coffret_argument_count()).map { unsafe strdup(coffret_argument($0)) }

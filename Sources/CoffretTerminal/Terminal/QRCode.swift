@@ -75,4 +75,19 @@ package struct QRCode: Sendable, Equatable {
             return line + (isColored ? "\u{1B}[0m" : "")
         }
     }
+    /// The code as a picture: rows of pixels of three bytes, black on white.
+    ///
+    /// - Parameter moduleSide: pixels of one module.
+    package func pixels(moduleSide: Int) -> (pixels: [UInt8], side: Int) {
+        let side = (width + 2 * Self.quietZone) * moduleSide
+        var pixels = [UInt8](repeating: 255, count: side * side * 3)
+        for row in 0..<(width * moduleSide) {
+            for column in 0..<(width * moduleSide) where isDark(row / moduleSide, column / moduleSide) {
+                let margin = Self.quietZone * moduleSide
+                let start = ((row + margin) * side + column + margin) * 3
+                for byte in start..<(start + 3) { pixels[byte] = 0 }
+            }
+        }
+        return (pixels, side)
+    }
 }

@@ -71,6 +71,10 @@ package enum AgentRequest: Equatable, Sendable {
     case renewed(store: String, sealedKey: [UInt8]?)
     /// A process with the store open that answers operations over this connection from then on.
     case session(AgentSession)
+    /// The sessions of one store, or of all.
+    case sessions(store: String?)
+    /// Ends a session.
+    case endSession(processID: UInt32)
 }
 
 /// For whom a session answers.
@@ -215,6 +219,10 @@ extension AgentRequest {
                 encoder.encode(kind: 5, fieldCount: 1)
                 encoder.encode(optionalText: store)
             case .stop: encoder.encode(kind: 6, fieldCount: 0)
+            case .sessions(let store):
+                encoder.encode(kind: 16, fieldCount: 1)
+                encoder.encode(optionalText: store)
+            case .endSession(let processID): encoder.encode(kind: 17, [UInt64(processID)])
             case .settings(let secret, let idle, let absolute):
                 encoder.encode(kind: 7, fieldCount: 6)
                 Self.encode(secret, to: &encoder)
@@ -288,6 +296,8 @@ extension AgentRequest {
         case (4, 1): return .lock(store: try decoder.readOptionalText(byteCountMax: pathByteCountMax))
         case (5, 1): return .status(store: try decoder.readOptionalText(byteCountMax: pathByteCountMax))
         case (6, 0): return .stop
+        case (16, 1): return .sessions(store: try decoder.readOptionalText(byteCountMax: pathByteCountMax))
+        case (17, 1): return .endSession(processID: try decoder.readUnsigned(as: UInt32.self))
         case (7, 6):
             guard let secret = try readSecret(from: &decoder) else {
                 for _ in 0..<2 { try decoder.skipItem() }

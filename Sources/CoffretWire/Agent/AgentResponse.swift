@@ -27,6 +27,50 @@ package struct AgentStoreStatus: Equatable, Sendable {
     }
 }
 
+/// One session as the agent knows it.
+package struct AgentSessionStatus: Equatable, Sendable {
+    /// For whom it answers.
+    package enum Kind: String, Sendable {
+        case program, token, browser
+    }
+
+    /// The process that answers.
+    package let processID: UInt32
+    package let store: String
+    /// The program that opened it, and the one that started that, in words.
+    package let program: String
+    package let kind: Kind
+    /// Seconds since it was opened, and since a person last asked something in it; nil where nobody has.
+    package let secondsOpen: UInt64
+    package let secondsSinceUse: UInt64?
+
+    package init(
+        processID: UInt32, store: String, program: String, kind: Kind, secondsOpen: UInt64, secondsSinceUse: UInt64?
+    ) {
+        (self.processID, self.store, self.program, self.kind) = (processID, store, program, kind)
+        (self.secondsOpen, self.secondsSinceUse) = (secondsOpen, secondsSinceUse)
+    }
+
+    fileprivate func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 6)
+        encoder.encode(unsigned: UInt64(processID))
+        for text in [store, program, kind.rawValue] { encoder.encode(text: text) }
+        encoder.encode(unsigned: secondsOpen)
+        encoder.encode(optionalUnsigned: secondsSinceUse)
+    }
+
+    fileprivate static func read(from decoder: inout CBORDecoder) throws(CBORError) -> AgentSessionStatus {
+        try decoder.readArrayHeader(count: 6)
+        let processID = try decoder.readUnsigned(as: UInt32.self)
+        let (store, program, word) = (try decoder.readText(), try decoder.readText(), try decoder.readText())
+        let (open, use) = (try decoder.readUnsigned(), try decoder.readOptionalUnsigned())
+        guard let kind = Kind(rawValue: word) else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+        return AgentSessionStatus(
+            processID: processID, store: store, program: program, kind: kind, secondsOpen: open,
+            secondsSinceUse: use)
+    }
+}
+
 extension AgentResponse {
     /// Why no session began with a store that is unlocked: its keys were replaced meanwhile. It may be asked for again.
     package static var reasonToRunAgain: String { "keys-renewed" }
@@ -44,6 +88,7 @@ package enum AgentResponse: Equatable, Sendable {
     /// Refused, with the stable code of an error and, where waiting helps, for how long.
     case failed(code: String, waitSeconds: UInt64?)
     case done
+    case sessions([AgentSessionStatus])
 }
 
 extension AgentResponse {
@@ -73,6 +118,10 @@ extension AgentResponse {
                 encoder.encode(text: code)
                 encoder.encode(optionalUnsigned: waitSeconds)
             case .done: encoder.encode(kind: 6, fieldCount: 0)
+            case .sessions(let sessions):
+                encoder.encode(kind: 7, fieldCount: 1)
+                encoder.encodeArrayHeader(count: sessions.count)
+                for session in sessions { session.encode(to: &encoder) }
             }
         }
     }
@@ -110,6 +159,12 @@ extension AgentResponse {
                 code: try decoder.readText(byteCountMax: wordByteCountMax),
                 waitSeconds: try decoder.readOptionalUnsigned())
         case (6, 0): return .done
+        case (7, 1):
+            var sessions: [AgentSessionStatus] = []
+            for _ in 0..<(try decoder.readArrayHeader()) {
+                sessions.append(try AgentSessionStatus.read(from: &decoder))
+            }
+            return .sessions(sessions)
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil

@@ -157,11 +157,13 @@ package struct SettingsEdit: StoreOperation {
 
     package var syncs: Bool?
     package var opensWhenAsked: Bool?
+    package var look: SettingsMessage.Look?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("syncs", \.syncs, "as in `settings`"),
-        RecordField("opensWhenAsked", \.opensWhenAsked, "as in `settings`"))
+        RecordField("opensWhenAsked", \.opensWhenAsked, "as in `settings`"),
+        RecordField("look", \.look, "as in `settings`"))
 
     package typealias Answer = SettingsMessage
 }
@@ -171,13 +173,22 @@ package struct SettingsMessage: Record {
     package static let recordName = "settings"
     package static let refusesUnknownFields = false
 
+    /// How the page looks.
+    package enum Look: String, RecordChoice {
+        /// As the desktop wants it.
+        case desktop
+        case light, dark
+    }
+
     package var syncs = true
     package var opensWhenAsked = false
+    package var look: Look?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("syncs", \.syncs, "it syncs the store while it is unlocked"),
         RecordField(
             "opensWhenAsked", \.opensWhenAsked,
-            "a passphrase that is typed for one command keeps the store open only if that was asked for"))
+            "a passphrase that is typed for one command keeps the store open only if that was asked for"),
+        RecordField("look", \.look, "how the page looks; as the desktop wants it where this is missing"))
 }

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Counts what the page does for its first list, for a key in the search and for a key in a long note, in Chromium.
+
+Usage: page_counts.py ADDRESS PICTURES
+The store has 400 notes at least, one of which is "Log of the longest summer" with 3,600 lines.
+"""
+import json, sys
+
+from page_person import Person, check, sync_playwright
+
+with sync_playwright() as playwright:
+    person = Person(playwright, sys.argv[1], sys.argv[2])
+    page, evaluate, wait = person.page, person.evaluate, person.wait
+    asked = []
+    page.on("request", lambda request: asked.append(json.loads(request.post_data)) if request.url.endswith("/do") else None)
+
+    def names(*wanted):
+        return [each["with"] for each in asked if each["do"] in wanted]
+
+    rows = "document.querySelectorAll('.rows .item').length"
+    person.open()
+    wait("the counts", "/4\\d\\d/.test(document.querySelector('.side').innerText)")
+    lists = [each for each in names("item.list") if each.get("givesExcerpts")]
+    check("the first list is one request for a hundred rows", len(lists) == 1 and lists[0]["limit"] == 100, lists)
+    check("of all rows, those that are seen are nodes", evaluate(rows) < 30, evaluate(rows))
+    check("all are said to be there", evaluate("document.querySelector('.rows .item').getAttribute('aria-setsize')") == evaluate("document.querySelector('.sum').innerText.match(/\\d+/)[0]"))
+
+    evaluate("document.querySelector('.rows').scrollTop = document.querySelector('.rows').scrollHeight")
+    wait("the end of the list", "[...document.querySelectorAll('.rows .item')].at(-1)?.getAttribute('aria-posinset') === document.querySelector('.rows .item').getAttribute('aria-setsize') && document.querySelectorAll('.rows .unseen').length === 0")
+    check("a jump asks for what is seen there", len([each for each in names("item.list") if each.get("givesExcerpts")]) <= 3)
+    check("and has no more nodes", evaluate(rows) < 30)
+
+    asked.clear()
+    page.keyboard.press("Control+f")
+    page.keyboard.type("summer", delay=30)
+    wait("what was found", "document.querySelector('.rows').getAttribute('aria-label') === 'Found for summer'")
+    searches = names("item.search")
+    check("a key is one search", [each["query"] for each in searches] == ["s", "su", "sum", "summ", "summe", "summer"], searches)
+    check("for a hundred rows at most", all(each["limit"] == 100 for each in searches))
+    check("and nothing else is asked", len(asked) == len(searches), [each["do"] for each in asked])
+
+    person.click_row("Log of the longest summer")
+    wait("the long note", "document.querySelector('.CodeMirror')?.CodeMirror.lineCount() === 3600")
+    lines = "document.querySelectorAll('.CodeMirror-line').length"
+    check("of its lines, those around the window are nodes", evaluate(lines) < 160, evaluate(lines))
+    evaluate("""(() => { const editor = document.querySelector('.CodeMirror').CodeMirror; editor.focus(); editor.setCursor({ line: 1800, ch: 0 });
+      window.added = 0; new MutationObserver((changes) => { for (const change of changes) window.added += change.addedNodes.length; }).observe(document.querySelector('.CodeMirror'), { subtree: true, childList: true }); })()""")
+    wait("its middle", "document.querySelector('.CodeMirror').CodeMirror.getViewport().from > 1000")
+    evaluate("window.added = 0")
+    asked.clear()
+    page.keyboard.type("typing", delay=30)
+    wait("what was typed", "document.querySelector('.CodeMirror').CodeMirror.getLine(1800).startsWith('typing')")
+    check("a key draws its line again, and no other", evaluate("window.added") < 6 * 60, evaluate("window.added"))
+    check("and asks for nothing but a draft", all(each["do"] in ("draft.keep", "item.edit", "change.wait", "item.list", "store.read", "tag.list", "conflict.list", "sync.read") for each in asked) and len(names("draft.keep")) <= 2, [each["do"] for each in asked])
+    person.check_end()
