@@ -31,6 +31,7 @@ let systemLibraries: [Target] = [
     .target(name: "CHTML"),
     .target(name: "CMarkdown"),
     .target(name: "CGcrypt"),
+    .target(name: "CPSL"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -178,7 +179,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
-            "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge",
+            "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CPSL",
         ]),
     // 9. Commands for people and scripts.
     library(
@@ -216,6 +217,10 @@ func isInstalled(_ library: String) -> Bool {
 let prompts: [Target] = [
     .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
     library("CoffretWidgets", ["CGTK", "CoffretBase", "CoffretTerminal"]),
+    .executableTarget(
+        name: "coffret-quick",
+        dependencies: ["CGTK", "CoffretBase", "CoffretWire", "CoffretTerminal", "CoffretClient", "CoffretWidgets"],
+        swiftSettings: settings, linkerSettings: linking),
     .executableTarget(
         name: "coffret-prompt", dependencies: ["CGTK", "CoffretBase", "CoffretTerminal", "CoffretWidgets"],
         swiftSettings: settings, linkerSettings: linking),
@@ -256,6 +261,10 @@ let executables: [Target] = [
     .executableTarget(
         name: "coffret-secret-service",
         dependencies: ["CoffretBase", "CoffretTerminal", "CoffretClient", "CoffretSecretService"],
+        swiftSettings: settings, linkerSettings: linking),
+    .executableTarget(
+        name: "coffret-helper",
+        dependencies: ["CoffretBase", "CoffretBus", "CoffretTerminal", "CoffretClient", "CoffretWire"],
         swiftSettings: settings, linkerSettings: linking),
     // A browser starts it, and it passes sealed messages on.
     .executableTarget(
@@ -415,6 +424,7 @@ let package = Package(
         .executable(name: "coffret-web", targets: ["coffret-web"]),
         .executable(name: "coffret-secret-service", targets: ["coffret-secret-service"]),
         .executable(name: "coffret-bridge", targets: ["coffret-bridge"]),
+        .executable(name: "coffret-helper", targets: ["coffret-helper"]),
     ],
     targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])
         + (isInstalled("webkitgtk-6.0") ? windows : []) + samples + testTargets,

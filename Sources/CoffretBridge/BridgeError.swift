@@ -27,6 +27,18 @@ package struct BridgeError: Error, Equatable, Sendable {
         case pairingExhausted = "bridge.pairing.exhausted"
         /// No browser is paired under this name.
         case pairingNotFound = "bridge.pairing.not-found"
+        /// The site of a passkey is not that of the page.
+        case passkeyForeign = "bridge.passkey.foreign"
+        /// A page of another origin has the asking page in a frame.
+        case passkeyFramed = "bridge.passkey.framed"
+        /// The account has a passkey of this store already.
+        case passkeyExists = "bridge.passkey.exists"
+        /// The store has no such passkey.
+        case passkeyMissing = "bridge.passkey.missing"
+        /// The person did not show to be there.
+        case passkeyRefused = "bridge.passkey.refused"
+        /// The same challenge was answered a short while ago.
+        case passkeyReplayed = "bridge.passkey.replayed"
         /// The agent alone knows the browsers, and it does not have the store open.
         case agentNeeded = "bridge.agent.needed"
         /// The record of paired browsers was altered: none counts.

@@ -11,7 +11,10 @@ package struct BridgeRequest: Record {
     package static let recordName = "bridge-request"
 
     package enum Kind: String, RecordChoice {
-        case state, find, fill, code, generate, save, update
+        case state, find, fill, code, generate, compare, save, update
+        case passkeyFind = "passkey.find"
+        case passkeyCreate = "passkey.create"
+        case passkeyGet = "passkey.get"
     }
 
     package var kind = Kind.state
@@ -21,13 +24,27 @@ package struct BridgeRequest: Record {
     package var username: String?
     package var password: String?
     package var length: Int?
+    package var site: String?
+    package var siteName: String?
+    package var displayName: String?
+    package var userHandle: String?
+    package var challenge: String?
+    package var credentials: [String]?
+    package var isFramed: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("do", \.kind, "the kind of request"), RecordField("origin", \.origin, "of the page in front"),
         RecordField("id", \.id, "of the login"), RecordField("fields", \.fields, "`username`, `password`, or both"),
         RecordField("username", \.username, "to be saved"), RecordField("password", \.password, "to be saved"),
-        RecordField("length", \.length, "characters of a generated password; 20 without it"))
+        RecordField("length", \.length, "characters of a generated password; 20 without it"),
+        RecordField("site", \.site, "the domain of a passkey (`rp.id`)"),
+        RecordField("siteName", \.siteName, "as the page calls it"),
+        RecordField("displayName", \.displayName, "of the account"),
+        RecordField("userHandle", \.userHandle, "of the account, in Base64 for addresses"),
+        RecordField("challenge", \.challenge, "of the page, in Base64 for addresses"),
+        RecordField("credentials", \.credentials, "ids that may answer, or may not be there"),
+        RecordField("framed", \.isFramed, "whether a page of another origin is around the page"))
 
     /// Reads a request; the caller zeroes the bytes.
     ///
@@ -54,12 +71,14 @@ package struct BridgeLogin: Record {
     package var title = ""
     package var username: String?
     package var kinds: [String] = []
+    package var credential: String?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("id", \.id, "32 hexadecimal digits"), RecordField("title", \.title, "of the item"),
         RecordField("username", \.username, "if it has one"),
-        RecordField("kinds", \.kinds, "`password` and `code`: what else it has"))
+        RecordField("kinds", \.kinds, "`password` and `code`: what else it has"),
+        RecordField("credential", \.credential, "the id of a passkey, in Base64 for addresses"))
 }
 
 /// The answer to a request: the members that its kind has.
@@ -79,6 +98,13 @@ package struct BridgeAnswer: Record {
     package var id: String?
     package var title: String?
     package var isChanged: Bool?
+    package var credential: String?
+    package var clientData: String?
+    package var authenticatorData: String?
+    package var attestation: String?
+    package var publicKey: String?
+    package var signature: String?
+    package var userHandle: String?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -89,7 +115,14 @@ package struct BridgeAnswer: Record {
         RecordField("username", \.username, "of the login"), RecordField("password", \.password, "of the login"),
         RecordField("code", \.code, "one-time code"), RecordField("seconds", \.seconds, "for which the code is good"),
         RecordField("id", \.id, "of the login that was written"), RecordField("title", \.title, "of that login"),
-        RecordField("isChanged", \.isChanged, "whether its password was another one before"))
+        RecordField("isChanged", \.isChanged, "whether its password was another one before"),
+        RecordField("credential", \.credential, "the id of a passkey; this and the following in Base64 for addresses"),
+        RecordField("clientData", \.clientData, "JSON"),
+        RecordField("authenticatorData", \.authenticatorData, "as WebAuthn has it"),
+        RecordField("attestation", \.attestation, "of a new passkey"),
+        RecordField("publicKey", \.publicKey, "of a new passkey: SubjectPublicKeyInfo"),
+        RecordField("signature", \.signature, "over authenticator data and the hash of client data"),
+        RecordField("userHandle", \.userHandle, "of the account"))
 }
 
 /// A refusal, in words for the popup.

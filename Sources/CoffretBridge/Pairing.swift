@@ -29,10 +29,13 @@ package final class Pairing: Sendable {
 
 /// All browsers of a store, as the agent keeps them.
 ///
-/// Record `<store id>.browsers`, deterministic CBOR: [* [id: bstr (8), name: tstr, program: tstr, created: uint, key: bstr (32)]].
+/// Record `<store id>.browsers`, deterministic CBOR: [tells: bool, * [id: bstr (8), name: tstr, program: tstr, created: uint, key: bstr (32)]].
+/// An earlier record has no `tells`, and says no.
 /// Spec: Spec/bridge.md section 3.
 package struct Pairings: Sendable {
     package private(set) var all: [Pairing] = []
+    /// Whether the person is told of each value that a browser is given.
+    package var tellsOfValues = false
     private static let programByteCountMax = 120
 
     package init() {}
@@ -40,8 +43,13 @@ package struct Pairings: Sendable {
     /// - Throws: `.recordAltered`.
     package init(decoding bytes: [UInt8]) throws(BridgeError) {
         do throws(CBORError) {
-            all = try withCBORDecoder(bytes) { (decoder) throws(CBORError) in
-                let count = try decoder.readArrayHeader()
+            (tellsOfValues, all) = try withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+                var count = try decoder.readArrayHeader()
+                var tells = false
+                if count > 0, decoder.isNextBool {
+                    tells = try decoder.readBool()
+                    count -= 1
+                }
                 guard count <= Pairing.countMax else { throw CBORError(.unexpectedItem, byteOffset: 0) }
                 var read: [Pairing] = []
                 for _ in 0..<count {
@@ -54,7 +62,7 @@ package struct Pairings: Sendable {
                     read.append(
                         Pairing(id: id, name: name, program: program, created: Milliseconds(created), key: key))
                 }
-                return read
+                return (tells, read)
             }
         } catch {
             throw BridgeError(.recordAltered)
@@ -64,7 +72,8 @@ package struct Pairings: Sendable {
     /// The record; the caller zeroes the bytes.
     package var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 4096)
-        encoder.encodeArrayHeader(count: all.count)
+        encoder.encodeArrayHeader(count: 1 + all.count)
+        encoder.encode(bool: tellsOfValues)
         for pairing in all {
             encoder.encodeArrayHeader(count: 5)
             encoder.encode(bytes: pairing.id)

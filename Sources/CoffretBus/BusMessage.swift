@@ -57,7 +57,7 @@ internal import Glibc
         return unsafe sd_bus_message_append_basic(pointer, Self.type("i"), &value) >= 0
     }
 
-    func append(_ value: BusValue) -> Bool {
+    package func append(_ value: BusValue) -> Bool {
         switch value {
         case .text(let text): return append(text)
         case .path(let path): return append(path, as: "o")
@@ -67,6 +67,8 @@ internal import Glibc
         case .number(let number):
             var number = number
             return unsafe sd_bus_message_append_basic(pointer, Self.type("t"), &number) >= 0
+        case .integer(let number): return append(signed: number)
+        case .unsigned(let number): return append(unsigned: number)
         case .bytes(let bytes):
             return unsafe bytes.withUnsafeBytes { bytes in
                 unsafe sd_bus_message_append_array(pointer, Self.type("y"), bytes.baseAddress, bytes.count) >= 0
@@ -162,6 +164,10 @@ internal import Glibc
         case "t":
             var value: UInt64 = 0
             return unsafe sd_bus_message_read_basic(pointer, Self.type("t"), &value) > 0 ? .number(value) : nil
+        case "i":
+            var value: Int32 = 0
+            return unsafe sd_bus_message_read_basic(pointer, Self.type("i"), &value) > 0 ? .integer(value) : nil
+        case "u": return readUnsigned().map { .unsigned($0) }
         case "a" where contents == "y":
             var (bytes, count): (UnsafeRawPointer?, Int) = (nil, 0)
             guard unsafe sd_bus_message_read_array(pointer, Self.type("y"), &bytes, &count) >= 0 else { return nil }
@@ -187,6 +193,8 @@ package indirect enum BusValue: Equatable {
     case path(String)
     case flag(Bool)
     case number(UInt64)
+    case integer(Int32)
+    case unsigned(UInt32)
     case bytes([UInt8])
     /// With the signature of one of its values.
     case array(String, [BusValue])
@@ -203,6 +211,8 @@ package indirect enum BusValue: Equatable {
         case .path: "o"
         case .flag: "b"
         case .number: "t"
+        case .integer: "i"
+        case .unsigned: "u"
         case .bytes: "ay"
         case .array(let contents, _): "a" + contents
         case .structure(let values): "(" + values.map(\.signature).joined() + ")"
@@ -227,6 +237,7 @@ package indirect enum BusValue: Equatable {
     package var text: String? { if case .text(let text) = self { text } else { nil } }
     package var path: String? { if case .path(let path) = self { path } else { nil } }
     package var flag: Bool? { if case .flag(let flag) = self { flag } else { nil } }
+    package var integer: Int32? { if case .integer(let number) = self { number } else { nil } }
     package var bytes: [UInt8]? { if case .bytes(let bytes) = self { bytes } else { nil } }
 
     package var elements: [BusValue]? {

@@ -9,7 +9,7 @@ internal import CoffretMessages
 ///
 /// Source: Desktop Notifications Specification 1.2, section 9, method Notify.
 package enum DesktopNotification {
-    /// Tells the person what sync met. Where there is no desktop, nothing happens.
+    /// Tells the person what sync met, and which browser was given something. Where there is no desktop, nothing happens.
     ///
     /// Connects anew each time: there is seldom something to say.
     package static func tell(_ news: SyncNews) {
@@ -23,6 +23,8 @@ package enum DesktopNotification {
                 "A new device asks to join your account",
                 "It shows the number \(plain(digits)). If that is yours: coffret device approve. If not, do nothing.")
         case .needsAttention(let words): show("Coffret does not sync", plain(words))
+        case .valueGiven(let browser, let host):
+            show("\(plain(browser)) was given a login", "For \(plain(host)). To see them all: coffret browser log")
         case .conflicts(let count):
             show("Two devices changed the same place", "Items: \(count). To choose: coffret conflicts ls")
         }

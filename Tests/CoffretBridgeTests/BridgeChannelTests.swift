@@ -95,7 +95,7 @@ struct BridgeChannelTests {
     func requests() throws {
         #expect(
             try BridgeRequest(parsing: Array(#"{"do":"find","origin":"https://a.b"}"#.utf8)).origin == "https://a.b")
-        for name in ["item.read", "hello", "lock", "", "Find", "passkey.get"] {
+        for name in ["item.read", "hello", "lock", "", "Find", "passkey.list"] {
             #expect(throws: BridgeError(.unsupported)) {
                 try BridgeRequest(parsing: Array("{\"do\":\"\(name)\"}".utf8))
             }

@@ -41,9 +41,12 @@ package final class MockDesktop {
 
     deinit { for process in processes.reversed() { process.kill() } }
 
+    /// The file of all calls.
+    package var log: String { directory.file("log") }
+
     /// What was shown so far, with everything that the calls said.
     package var shown: [String] {
-        let text = (try? String(contentsOfFile: directory.file("log"), encoding: .utf8)) ?? ""
+        let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
         return text.split(separator: "\n").map(String.init).filter { $0.contains(" Notify ") }
     }
 }

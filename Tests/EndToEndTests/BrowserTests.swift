@@ -24,8 +24,10 @@ private enum BrowserPrograms {
 @Suite("Browsers", .serialized, .enabled(if: BrowserPrograms.areBuilt, "needs coffret-agent and coffret-bridge"))
 struct BrowserTests {
     /// Runs a script in a world with a store and an agent of its own.
-    private static func run(_ script: String, _ arguments: String...) throws -> String {
-        let agent = try AgentRunner()
+    private static func run(
+        _ script: String, _ arguments: String..., on desktop: [String: String?] = [:]
+    ) throws -> String {
+        let agent = try AgentRunner(environment: desktop)
         defer { try? agent.stop() }
         let path = SharedData.packageRoot.appendingPathComponent("Tests/Interop/\(script)").path
         let environment = agent.runner.environment(
@@ -49,6 +51,14 @@ struct BrowserTests {
     func requests() throws {
         let text = try Self.run("bridge_client.py", "requests")
         for number in ["R141", "R142", "R144", "R146", "R147"] { #expect(text.contains("held: \(number)")) }
+    }
+
+    @Test(
+        "R148: a passkey is made and used after a person was asked, for a page of its site alone, and goes out and in as it is",
+        .enabled(if: BrowserPrograms.hasCryptography, "needs cryptography in .build/venv"))
+    func passkeys() throws {
+        let text = try Self.run("bridge_client.py", "passkeys")
+        #expect(text.contains("held: R148: and signs as before"))
     }
 
     @Test(
@@ -76,6 +86,33 @@ struct BrowserTests {
         "R38, R139, R140, R142, R143, R145, R146, R147: the extension in Firefox, on honest and hostile pages",
         .enabled(if: BrowserPrograms.hasFirefox, "needs firefox-esr, and marionette-driver in .build/venv"))
     func firefox() throws { try Self.checkBrowser("firefox") }
+
+    @Test(
+        "R139, R146, R147, R148: in Chromium, what was sent is offered to be saved, and passkeys are made and used",
+        .enabled(if: BrowserPrograms.hasChromium, "needs chromium"))
+    func chromiumAsks() throws {
+        let text = try Self.run("browser_asks.py", "chromium", Self.pictures("chromium"))
+        for number in ["R146", "R147", "R148"] { #expect(text.contains("held: \(number)"), "\(number)") }
+    }
+
+    @Test(
+        "R139, R146, R147: in Firefox, what was sent is offered to be saved, and the context menu fills in",
+        .enabled(if: BrowserPrograms.hasFirefox, "needs firefox-esr, and marionette-driver in .build/venv"))
+    func firefoxAsks() throws {
+        let text = try Self.run("browser_asks.py", "firefox", Self.pictures("firefox"))
+        for number in ["R139", "R146", "R147"] { #expect(text.contains("held: \(number)"), "\(number)") }
+        #expect(text.contains("held: the context menu fills in"))
+    }
+
+    @Test(
+        "a person who wants it is told of each value, without any text of the store",
+        .enabled(if: BrowserPrograms.hasCryptography && MockDesktop.isAvailable, "needs cryptography, and dbusmock"))
+    func notices() throws {
+        let desktop = try MockDesktop()
+        let text = try Self.run(
+            "bridge_client.py", "notices", desktop.log, on: ["DBUS_SESSION_BUS_ADDRESS": desktop.address])
+        #expect(text.contains("held: each value has one while they are on"))
+    }
 
     private static func checkBrowser(_ name: String) throws {
         let text = try run("browser_extension.py", name, pictures(name))

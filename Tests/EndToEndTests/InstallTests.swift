@@ -27,7 +27,7 @@ struct InstallTests {
             "bin/cargo-credential-coffret", "share/man/man1/coffret.1",
             "share/bash-completion/completions/coffret", "share/zsh/site-functions/_coffret",
             "share/fish/vendor_completions.d/coffret.fish", "lib/systemd/user/coffret-agent.service",
-            "bin/coffret-secret-service", "lib/systemd/user/coffret-secret-service.service",
+            "bin/coffret-helper", "bin/coffret-secret-service", "lib/systemd/user/coffret-secret-service.service",
             "lib/systemd/system/coffret-server.service",
         ] { #expect(files.contains(name), "\(name) is missing") }
         let unit = try String(contentsOfFile: prefix + "/lib/systemd/user/coffret-agent.service", encoding: .utf8)

@@ -372,6 +372,8 @@ extension OperationTests {
         add(BrowserRemove(), refusedAs: "bridge.pairing.not-found") { $0.name = "Firefox" }
         add(BrowserRemove(), refusedAs: "operation.request.invalid")
         add(BrowserRemove()) { $0.isAll = true }
+        add(BrowserNotices())
+        add(BrowserNotices()) { $0.isOn = true }
         add(RecoveryList())
         add(BackupCreate(), bringing: .target) { $0.name = "all.backup" }
         add(BackupCreate(), refusedAs: invalidDescriptor) { $0.name = "all.backup" }

@@ -367,7 +367,7 @@ def test_keys(world, pairing):
 
 def test_requests(world, pairing):
     channel = session(pairing)
-    operations = ["hello", "overview", "list.open", "list.rows", "item", "item.read", "item.list", "item.search", "field.read", "note.read", "draft", "item.edit", "item.history", "settings.read", "settings.edit", "export.run", "store.lock", "token.create", "access.list", "browser.list", "device.list", "events", "change.wait", "passkey.get"]
+    operations = ["hello", "overview", "list.open", "list.rows", "item", "item.read", "item.list", "item.search", "field.read", "note.read", "draft", "item.edit", "item.history", "settings.read", "settings.edit", "export.run", "store.lock", "token.create", "access.list", "browser.list", "device.list", "events", "change.wait", "passkey.list"]
     for name in operations:
         check(f"R144: a browser cannot ask {name}", code_of(channel.ask(do=name)) == "bridge.request.unsupported")
     for text in ("", "[]", "null", "{}", '{"do":1}', '{"do":"find","do":"find"}', '{"do":"find","origin":1}', '{"do":"find"}', '{"do":"state","vault":"x"}', "x" * 60000):
@@ -438,6 +438,36 @@ def test_requests(world, pairing):
     check("the log holds no value", PASSWORD not in json.dumps(log) and USER not in json.dumps(log))
 
 
+def test_notices(world, pairing, log):
+    """`log` is what a desktop writes of notifications."""
+    def fill(origin=HTTPS):
+        channel = session(pairing)
+        found = channel.ask(do="find", origin=origin)["ok"]["logins"]
+        given = channel.ask(do="fill", origin=origin, id=found[0]["id"], fields=["password"])
+        check("a value is given", given == {"ok": {"password": PASSWORD}}, given)
+        channel.close()
+
+    def shown():
+        return [line for line in open(log).read().splitlines() if " Notify " in line]
+
+    check("notices are off until a person wants them", "shows nothing" in world.coffret("browser", "notices"))
+    fill()
+    world.coffret("browser", "notices", "on")
+    check("then they are on, and the browser is paired as before", json.loads(world.coffret("browser", "notices", "--json")) == {"on": True} and browsers(world) == ["Firefox"])
+    fill()
+    wait("the notification", shown)
+    world.coffret("browser", "notices", "off")
+    fill()
+    world.login("Elsewhere", "https://elsewhere.example")
+    world.coffret("browser", "notices", "on")
+    fill("https://elsewhere.example")
+    wait("the next one", lambda: len(shown()) > 1)
+    said = shown()
+    check("each value has one while they are on, with browser and host", len(said) == 2 and "Firefox was given a login" in said[0] and "For garden.example" in said[0] and "For elsewhere.example" in said[1], said)
+    check("no title, name or value is in it", not any(canary in " ".join(said) for canary in (TITLE, USER, PASSWORD)), said)
+    world.coffret("browser", "notices", "maybe", code=64)
+
+
 def test_locked(world, pairing):
     channel = session(pairing)
     world.coffret("lock")
@@ -479,6 +509,13 @@ def main():
         test_pairing(world)
     elif part == "between":
         test_program_between(world)
+    elif part == "notices":
+        world.login(TITLE, HTTPS)
+        test_notices(world, pair(world, "Firefox"), sys.argv[2])
+    elif part == "passkeys":
+        import bridge_passkeys
+        pairing = pair(world, "Firefox")
+        bridge_passkeys.test(world, lambda: session(pairing), receive)
     else:
         world.login(TITLE, HTTPS, totp="JBSWY3DPEHPK3PXP")
         world.login("Garden", HTTPS + "/beds", user="other", password="x")
@@ -493,4 +530,5 @@ def main():
     print("all held")
 
 
-main()
+if __name__ == "__main__":
+    main()

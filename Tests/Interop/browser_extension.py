@@ -7,6 +7,7 @@ drives it, is missing.
 import base64, json, os, re, sys, time
 
 from bridge_world import HOME, PASSWORD, TITLE, USER, World, check, wait
+from browser_person import Person
 from browser_site import Handler, serve
 from browsers import browser_named
 
@@ -26,62 +27,12 @@ check("the manifest names the host", os.path.samefile(installed["path"], os.envi
 
 site, second, bare = serve(HOME)
 OWN = f"https://garden.example:{site}"
-VALUES = "JSON.stringify([...Document.prototype.querySelectorAll.call(document, 'input')].filter(i => i.value).map(i => i.value))"
-LOOK = "(main => main && JSON.stringify([main.dataset.state, document.body.innerText, main.dataset.code ?? null]))(document.querySelector('main'))"
 browser = Browser(manifest)
 
 
-#: State, text and code of the popup when it was last seen: it closes by itself once it is done.
-seen = [None, "", None]
-#: Whether a popup that could not look at the page is tried again.
-is_retried = True
-
-
-def look():
-    """Whether a popup is open; `seen` is what it shows."""
-    global seen
-    made = browser.in_popup(LOOK)
-    if made:
-        seen = json.loads(made)
-    return bool(made)
-
-
-def popup():
-    """Opens the popup by a click on its button, and gives the state that it comes to."""
-    global seen
-    for attempt in range(12):
-        start = time.monotonic()
-        browser.close_popup()
-        seen = ["waiting", "", None]
-        browser.click_button()
-        wait("the popup", lambda: look() and seen[0] != "waiting")
-        if seen[2] == "bridge.pausing":
-            # Ten values in a minute are what a browser gets.
-            wait("the pause to be over", lambda: time.monotonic() > start + 10)
-        # A click that came while the page was still arriving grants nothing.
-        elif seen[0] != "blocked" or not is_retried or attempt > 3:
-            break
-    return seen[0]
-
-
-def text():
-    look()
-    return seen[1]
-
-
-def click(selector):
-    browser.in_popup(f"document.querySelector({json.dumps(selector)}).click()")
-
-
-def state_becomes(*wanted):
-    def probe():
-        look()
-        return seen[0] if seen[0] in wanted else None
-    return wait(f"the popup to say one of {wanted}", probe)
-
-
-def values():
-    return json.loads(browser.in_page(VALUES))
+person = Person(browser)
+seen, look, popup, text, click, values = person.seen, person.look, person.popup, person.text, person.click, person.values
+state_becomes = person.state_becomes
 
 
 def is_empty(path):
@@ -89,16 +40,9 @@ def is_empty(path):
 
 
 def test_pairing():
-    browser.options()
-    wait("the button", lambda: browser.in_page("document.querySelector('main').dataset.state") == "unpaired")
-    browser.do_in_page("document.querySelector('button').click()")
-    shown = wait("the digits", lambda: browser.in_page("document.querySelector('.digits')?.textContent"))
+    shown, question = person.connect(world, f"{pictures}/digits.png")
     check("the extension shows six digits", re.fullmatch(r"\d{6}", shown), shown)
-    browser.picture(f"{pictures}/digits.png")
-    question = world.question()
     check("R145: the question names the browser", Browser.name.lower() in question.lower(), question)
-    world.answer(shown)
-    wait("the connection", lambda: browser.in_page("document.querySelector('main').dataset.state") == "connected")
     names = [each["name"] for each in json.loads(world.coffret("browser", "ls", "--json"))]
     check(f"{Browser.name} is connected", names == [Browser.name], names)
     kept = browser.in_page("""(async () => {
@@ -116,7 +60,7 @@ def test_pairing():
 
 def test_gesture():
     rights = json.load(open(os.environ["COFFRET_TEST_EXTENSION"] + "/manifest.json"))
-    check("R139: the manifest has no host and no script for pages", not any(key in rights for key in ("host_permissions", "optional_host_permissions", "content_scripts", "externally_connectable", "web_accessible_resources")) and rights["permissions"] == ["activeTab", "scripting", "nativeMessaging", "contextMenus"], rights)
+    check("R139: the manifest has no host and no script for pages", not any(key in rights for key in ("host_permissions", "content_scripts", "externally_connectable", "web_accessible_resources")) and rights["permissions"] == ["activeTab", "scripting", "nativeMessaging", "contextMenus"], rights)
     browser.open(OWN + "/login")
     said = browser.without_gesture()
     check("R139: without a gesture the browser refuses every page, and its address", said and "allowed" not in said and OWN not in said, said)
@@ -153,7 +97,6 @@ FOREIGN = ["/sent-away", "/base", "/button", "/picture", "/associated", "/shadow
 
 
 def test_hostile():
-    global is_retried
     for path in NEVER[:-1]:
         browser.open(OWN + path)
         state = popup()
@@ -198,7 +141,7 @@ def test_hostile():
     browser.open(f"https://garden.example@evil.example:{site}/login", f"https://")
     check("R140: user info is no host", popup() in ("nothing", "blocked"), text())
     is_empty("user info")
-    is_retried = False
+    person.is_retried = False
     browser.open(OWN + "/sandboxed")
     check("R140: a sandboxed page has no address, whatever stands in the bar", popup() == "blocked" and "shut off" in text(), text())
     is_empty("/sandboxed")
@@ -209,7 +152,7 @@ def test_hostile():
     browser.open(page, "data:")
     check("R140: a data address gets nothing", popup() == "blocked", text())
     is_empty("data:")
-    is_retried = True
+    person.is_retried = True
     browser.open(f"https://evil.example:{site}/framing")
     check("R140: a page that frames the saved site has no login", popup() == "nothing", text())
     wait("the frame", lambda: browser.frame_values())

@@ -138,13 +138,13 @@ class Chromium:
         tabs = self.send("Target.getTargets", {"filter": [{"type": "tab"}]})["targetInfos"]
         self.send("Extensions.triggerAction", {"id": self.id, "targetId": tabs[-1]["targetId"]})
 
-    def popups(self):
-        return [target["targetId"] for target in self.targets() if target["url"].startswith(f"chrome-extension://{self.id}/popup.html")]
+    def popups(self, name="popup.html"):
+        return [target["targetId"] for target in self.targets() if target["url"].startswith(f"chrome-extension://{self.id}/{name}")]
 
-    def in_popup(self, expression):
-        """None where no popup is open."""
+    def in_popup(self, expression, name="popup.html"):
+        """None where no popup, or other window of the extension, is open."""
         try:
-            found = self.popups()
+            found = self.popups(name)
             return self.evaluate(self.attach(found[0]), expression) if found else None
         except RuntimeError:
             return None
@@ -157,18 +157,35 @@ class Chromium:
     def options(self):
         self.open(f"chrome-extension://{self.id}/options.html")
 
-    def worker(self):
-        return self.attach(wait("the worker", lambda: self.targets("service_worker"))[0]["targetId"])
+    def close_window(self, name):
+        for target in self.popups(name):
+            self.close_target(target)
 
-    def without_gesture(self):
-        """What the browser says to a look at the page that nobody allowed."""
+    def in_worker(self, expression):
+        worker = wait("the worker", lambda: self.targets("service_worker"))[0]["targetId"]
+        return self.evaluate(self.attach(worker), expression)
+
+    def badge(self):
+        """What stands on the extension's button, for the tab in front."""
+        return self.in_worker("chrome.tabs.query({}).then(tabs => Promise.all(tabs.map(tab => chrome.action.getBadgeText({ tabId: tab.id }))).then(texts => texts.join('')))")
+
+    def offers(self):
+        """How many logins that were sent the worker holds."""
+        return self.in_extension(OFFERS)
+
+    def in_extension(self, expression):
+        """In a page of the extension behind the one in front."""
         page = f"chrome-extension://{self.id}/options.html"
         extension = self.send("Target.createTarget", {"url": page, "background": True})["targetId"]
         session = self.attach(extension)
-        wait("the extension's page", lambda: self.evaluate(session, "document.readyState") == "complete")
-        said = self.evaluate(session, PEEK)
+        wait("the extension's page", lambda: self.evaluate(session, "document.readyState + location.href") == "complete" + page)
+        made = self.evaluate(session, expression)
         self.send("Target.closeTarget", {"targetId": extension})
-        return said
+        return made
+
+    def without_gesture(self):
+        """What the browser says to a look at the page that nobody allowed."""
+        return self.in_extension(PEEK)
 
     def frame_values(self):
         """What stands in the fields of frames of other sites."""
@@ -177,9 +194,16 @@ class Chromium:
             values += self.evaluate(self.attach(target["targetId"]), "[...document.querySelectorAll('input')].map(i => i.value)")
         return values
 
-    def picture(self, path):
+    def in_frame(self, expression):
+        """In the first frame of another site."""
+        return self.evaluate(self.attach(wait("the frame", lambda: self.targets("iframe"))[0]["targetId"]), expression)
+
+    def picture_of(self, name, path):
+        self.picture(path, name)
+
+    def picture(self, path, name="popup.html"):
         import base64
-        found = self.popups()
+        found = self.popups(name)
         session = self.attach(found[0]) if found else self.session
         open(path, "wb").write(base64.b64decode(self.send("Page.captureScreenshot", {}, session)["data"]))
 
@@ -205,6 +229,14 @@ PEEK = """(async () => {
 })()"""
 
 
+#: How many logins that were sent a moment ago the worker holds.
+OFFERS = """(async (api) => {
+    const tabs = await api.tabs.query({});
+    const offers = await Promise.all(tabs.map((tab) => api.runtime.sendMessage({ do: "offer", tab: tab.id })));
+    return offers.filter(Boolean).length;
+})(globalThis.browser ?? chrome)"""
+
+
 class Firefox:
     name = "Firefox"
 
@@ -215,7 +247,7 @@ class Firefox:
         self.host_manifest = host_manifest
         self.marionette = Marionette(
             bin=FIREFOX, headless=True, gecko_log=HOME + "/gecko.log", startup_timeout=180,
-            prefs={"network.dns.localDomains": ",".join(HOSTS), "network.proxy.type": 0, "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "security.data_uri.block_toplevel_data_uri_navigations": False})
+            prefs={"network.dns.localDomains": ",".join(HOSTS), "network.proxy.type": 0, "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "security.data_uri.block_toplevel_data_uri_navigations": False, "extensions.webextOptionalPermissionPrompts": False})
         self.marionette.start_session({"acceptInsecureCerts": True})
         self.marionette.timeout.script = 120
         self.marionette.timeout.page_load = 120
@@ -269,18 +301,49 @@ class Firefox:
             for (const panel of window.document.querySelectorAll("panel")) panel.hidePopup();""")
         wait("the popup to be closed", lambda: self.in_popup("1") is None)
 
+    def press(self, selector):
+        """A click of the mouse: what a browser takes for a person's."""
+        from marionette_driver.by import By
+        self.marionette.find_element(By.CSS_SELECTOR, selector).click()
+
+    def badge(self):
+        return self.chrome(f"""
+            const {{ ExtensionParent }} = ChromeUtils.importESModule("resource://gre/modules/ExtensionParent.sys.mjs");
+            const {{ extension }} = WebExtensionPolicy.getByID("{FIREFOX_ID}");
+            const window = Services.wm.getMostRecentWindow("navigator:browser");
+            const action = ExtensionParent.apiManager.global.browserActionFor(extension).action;
+            return action.getContextData(window.gBrowser.selectedTab).badgeText ?? "";""")
+
+    def offers(self):
+        return self.in_extension(OFFERS)
+
+    def choose_in_menu(self, selector, entry):
+        """Opens the context menu of an element by the mouse's other button, and chooses an entry."""
+        from marionette_driver.by import By
+        from marionette_driver.marionette import ActionSequence
+        mouse = ActionSequence(self.marionette, "pointer", "mouse", {"pointerType": "mouse"})
+        mouse.click(self.marionette.find_element(By.CSS_SELECTOR, selector), button=2).perform()
+        wait(f"the menu's entry {entry}", lambda: self.chrome("""
+            const menu = Services.wm.getMostRecentWindow("navigator:browser").document.getElementById("contentAreaContextMenu");
+            const item = menu.state === "open" && [...menu.querySelectorAll("menuitem")].find(each => each.label === arguments[0]);
+            if (item) menu.activateItem(item);
+            return Boolean(item);""", entry))
+
     def options(self):
         self.open(f"moz-extension://{self.uuid}/options.html")
 
-    def without_gesture(self):
+    def in_extension(self, expression):
         handle = self.marionette.current_window_handle
         made = self.marionette.open(type="tab", focus=False)["handle"]
         self.marionette.switch_to_window(made, focus=False)
         self.options()
-        said = self.marionette.execute_async_script("const [resolve] = arguments; (%s).then(resolve, error => resolve('error ' + error))" % PEEK, sandbox=None, script_timeout=60000)
+        said = self.marionette.execute_async_script("const [resolve] = arguments; (%s).then(resolve, error => resolve('error ' + error))" % expression, sandbox=None, script_timeout=60000)
         self.marionette.close()
         self.marionette.switch_to_window(handle)
         return said
+
+    def without_gesture(self):
+        return self.in_extension(PEEK)
 
     def frame_values(self):
         self.marionette.switch_to_frame(0)

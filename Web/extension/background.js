@@ -1,4 +1,7 @@
-// The worker: it opens the popup from the context menu, and holds nothing.
+// The worker: it opens the popup from the context menu. What else it does, the person has switched on.
+
+import { offerToSave } from "./offers.js";
+import { answerForPasskeys } from "./passkeys.js";
 
 const api = globalThis.browser ?? chrome;
 
@@ -8,3 +11,6 @@ api.runtime.onInstalled.addListener(() => {
 
 // The click in the menu lets the popup look at the page in front.
 api.contextMenus.onClicked.addListener(() => api.action.openPopup());
+
+offerToSave();
+answerForPasskeys();

@@ -28,6 +28,21 @@ async function connect() {
 
 const button = (title = words.connect) => node("button", { class: "main", click: connect }, title);
 
+/** A right that the browser asks the person about, as a box to tick. */
+async function choice(title, note, right, name) {
+    const box = node("input", { type: "checkbox", id: name, checked: await api.permissions.contains(right) });
+    box.addEventListener("change", async () => {
+        const isOn = box.checked;
+        box.checked = isOn ? await api.permissions.request(right) : !(await api.permissions.remove(right));
+    });
+    return node("div", { class: "choice" }, node("label", { class: "tick" }, box, title), node("p", { class: "soft" }, note));
+}
+
+const choices = [await choice(words.offers, words.offersNote, { origins: ["https://*/*"] }, "offers")];
+// Firefox lets no extension answer for passkeys.
+if (!api.runtime.getBrowserInfo) choices.push(await choice(words.passkeys, words.passkeysNote, { permissions: ["webAuthenticationProxy"] }, "passkeys"));
+document.querySelector("main").after(node("section", {}, ...choices));
+
 const pairing = await readPairing();
 if (pairing) show("paired", node("p", {}, words.paired(pairing.name)), button(words.again));
 else show("unpaired", node("h1", {}, "Coffret"), node("p", {}, words.unpaired), button());

@@ -1,16 +1,18 @@
 // What is done in a page, after a gesture. This function travels into the page's isolated world as its own text, so it refers to nothing
 // outside of itself. A page can name fields like members of a form or of the document, which hides these: so every member is taken
-// from its prototype.
+// from its prototype. It is no module, because scripts in pages are none.
 
 /**
  * @param command `{ do: "look" }`, `{ do: "read" }`, or `{ do: "fill", values, approved }`: `approved` lists the hosts besides the page's
- *   own to which the person lets the form go. `mark` is the same in all commands of a popup.
+ *   own to which the person lets the form go. `mark` is the same in all commands of a popup. `{ do: "sent", form }` reads a form
+ *   that is being sent.
  */
-export function workInPage(command) {
+globalThis.workInPage = function workInPage(command) {
     // The isolated world goes with its document. A browser's own word for a document is not enough: Chromium 156 runs a script for a document
     // that has gone in the one that came after it.
     if (command.do === "look") globalThis.coffretMark = command.mark;
-    if (globalThis.coffretMark !== command.mark) return { changed: "moved" };
+    const sent = command.do === "sent" ? command.form : undefined;
+    if (!sent && globalThis.coffretMark !== command.mark) return { changed: "moved" };
     const getter = (type, name) => {
         const read = Object.getOwnPropertyDescriptor(type.prototype, name).get;
         return (object) => read.call(object);
@@ -44,7 +46,7 @@ export function workInPage(command) {
     };
 
     // A page with thousands of fields is looked at as far as a person would.
-    const fields = all("input").slice(0, 5000).filter((field) => !isDisabled(field) && !isReadOnly(field));
+    const fields = all("input").slice(0, 5000).filter((field) => !isDisabled(field) && !isReadOnly(field) && (!sent || formOfInput(field) === sent));
     const purposes = (field) => attribute(field, "autocomplete").toLowerCase().split(/\s+/);
     const names = (field) => `${attribute(field, "name")} ${attribute(field, "id")}`;
     const isPlain = (field) => ["text", "email", "tel", "url", "number"].includes(typeOf(field));
@@ -54,7 +56,7 @@ export function workInPage(command) {
     const visible = (field) => {
         if (!seen.has(field)) {
             const isRendered = Element.prototype.checkVisibility.call(field, { visibilityProperty: true, contentVisibilityAuto: true });
-            seen.set(field, isRendered && looks++ < 60 && isVisible(field));
+            seen.set(field, isRendered && looks++ < 60 && (sent !== undefined || isVisible(field)));
         }
         return seen.get(field);
     };
@@ -115,7 +117,7 @@ export function workInPage(command) {
         foreign: [...foreign],
     };
     if (command.do === "look") return state;
-    if (command.do === "read") {
+    if (command.do === "read" || sent) {
         const typed = fresh.find((field) => valueOf(field) !== "") ?? current;
         return { ...state, username: user ? valueOf(user) : "", password: typed ? valueOf(typed) : "" };
     }
@@ -133,4 +135,4 @@ export function workInPage(command) {
     if (freshPassword) for (const field of fresh) set(field, freshPassword);
     if (code && digits) set(code, digits);
     return { filled: true };
-}
+};

@@ -1,7 +1,7 @@
 // The popup: opened by the person, it looks at the page in front, asks the vault, and fills in. It holds what it was given until it closes.
 
 import { BridgeError, openSession, unlock } from "./channel.js";
-import { workInPage } from "./page.js";
+import "./page.js";
 import { node, show } from "./view.js";
 import { words } from "./words.js";
 
@@ -25,7 +25,7 @@ async function inPage(command) {
     const target = documentId ? { tabId: tab.id, documentIds: [documentId] } : { tabId: tab.id, frameIds: [0] };
     let made;
     try {
-        [made] = await api.scripting.executeScript({ target, func: workInPage, args: [{ ...command, mark }] });
+        [made] = await api.scripting.executeScript({ target, func: globalThis.workInPage, args: [{ ...command, mark }] });
     } catch {
         throw new BridgeError("moved");
     }
@@ -71,6 +71,18 @@ async function begin() {
     const opening = openSession();
     opening.catch(() => {});
     [tab] = await api.tabs.query({ active: true, currentWindow: true });
+    const offer = await askWorker("offer");
+    if (offer) {
+        session = await opening;
+        return consider(offer);
+    }
+    await lookAt(opening);
+}
+
+/** The worker has what was sent in this tab a moment ago, if the person has switched that on. */
+const askWorker = (what) => api.runtime.sendMessage({ do: what, tab: tab.id }).catch(() => undefined);
+
+async function lookAt(opening) {
     const address = tab.url;
     try {
         page = await inPage({ do: "look" });
@@ -156,6 +168,27 @@ async function showCode(login) {
     const digits = made.code.length === 6 ? `${made.code.slice(0, 3)} ${made.code.slice(3)}` : made.code;
     const seconds = made.seconds === undefined ? [] : [text(words.seconds(made.seconds), "soft")];
     show("code", text(words.codeOf(login.title), "soft"), text(digits, "code"), ...seconds);
+}
+
+/** Offers to keep a login that was sent. What is stored is what is shown. */
+async function consider({ origin, username, password, meaning }) {
+    const { id, title, isChanged } = meaning ?? (await session.ask({ do: "compare", origin, username, password }));
+    const goOn = async () => {
+        await askWorker("forget");
+        await lookAt(Promise.resolve(session));
+    };
+    if (id && !isChanged) return goOn();
+    const [user, secret] = [entry(words.username, username), entry(words.password, password, true)];
+    user.input.readOnly = Boolean(id);
+    const confirm = action(words.confirm, async () => {
+        const request = { origin, password: secret.input.value };
+        const made = await session.ask(id ? { do: "update", id, ...request } : { do: "save", username: user.input.value, ...request });
+        await askWorker("forget");
+        if (id) finish("updated", text(made.isChanged ? words.updated(made.title) : words.unchanged(made.title)));
+        else finish("saved", text(words.saved(made.title)));
+    }, "main confirm");
+    const heading = node("h1", {}, words.sent(new URL(origin).host));
+    show("offer", heading, text(id ? words.offerUpdate(title) : words.offerSave, "soft"), user.label, secret.label, reveal(secret), confirm, action(words.notNow, goOn, "later"));
 }
 
 /** A field of a form of ours. */

@@ -26,6 +26,8 @@ final class AgentChild {
         /// Answers operations of a client for as long as it stays connected and the store unlocked; within the limits of a token,
         /// if it has one.
         case session(store: String, SessionManner)
+        /// Tells the person something.
+        case telling(store: String)
         /// Lets the TPM take, or give back, the key that a store's keys are sealed with.
         case wrapping(store: String)
         case unwrapping(store: String)
@@ -35,7 +37,7 @@ final class AgentChild {
             switch self {
             case .sync(let store), .tending(let store), .connection(let store),
                 .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store),
-                .pairing(let store):
+                .pairing(let store), .telling(let store):
                 store
             case .judge: nil
             }
@@ -50,8 +52,9 @@ final class AgentChild {
         func allows(_ report: ChildReport) -> Bool {
             switch (self, report) {
             case (.sync, .refused), (.connection, .refused), (.pairing, .refused): false
-            case (.session(_, .bridge), .permitWanted(let act)): act == .fill
-            case (.pairing, .permitWanted(let act)): act == .pairing
+            case (.session(_, .bridge), .permitWanted(let act, _)): act != .pairing
+            case (.pairing, .permitWanted(let act, _)): act == .pairing
+            case (.session(_, .bridge), .verificationWanted), (.session(_, .bridge), .valueGiven): true
             case (_, .refused), (.presence, .confirmed), (.wrapping, .idleLock), (.unwrapping, .idleLock): true
             case (.judge(let asked), .opened(let opened)):
                 asked.kind != .presence && opened.store == asked.store && asked.wanted.allows(opened.intervals)
@@ -175,8 +178,19 @@ final class AgentChild {
     }
 
     /// In the child: asks the agent whether a browser may have something once more.
-    static func askPermit(_ act: BrowserAct, over control: Int32) -> Bool {
-        if case .confirmed = ask(.permitWanted(act), over: control) { true } else { false }
+    static func askPermit(_ act: BrowserAct, mark: [UInt8] = [], over control: Int32) -> Bool {
+        if case .confirmed = ask(.permitWanted(act, mark: mark), over: control) { true } else { false }
+    }
+
+    /// In the child: has the agent ask the person to show to be there, by presence, PIN or passphrase.
+    ///
+    /// - Returns: the code of a refusal; nil for a yes.
+    static func askVerification(reason: String, over control: Int32) -> String? {
+        switch ask(.verificationWanted(reason: reason), over: control) {
+        case .confirmed: nil
+        case .refused(let code, _): code
+        default: KeyStoreError.Code.presenceUnavailable.rawValue
+        }
     }
 
     /// In the child: asks the agent, and waits for its answer.

@@ -17,26 +17,29 @@ enum BrowserAct: UInt8, Hashable, Sendable {
     case fill = 1
     /// A question to the person for six digits.
     case pairing = 2
+    /// An answer to a challenge, which is a mark: it gets one.
+    case challenge = 3
 
     fileprivate var bound: (count: Int, duration: Duration) {
         switch self {
         case .fill: (10, .seconds(60))
         case .pairing: (3, .seconds(600))
+        case .challenge: (64, .seconds(600))
         }
     }
 }
 
 /// When the browsers of a store got something.
 struct BrowserActs {
-    private var times: [BrowserAct: [BootInstant]] = [:]
+    private var times: [BrowserAct: [(time: BootInstant, mark: [UInt8])]] = [:]
 
-    /// Counts one more, unless there were too many lately.
-    mutating func permit(_ act: BrowserAct, at now: BootInstant) -> Bool {
+    /// Counts one more, unless there were too many lately, or this mark was among them.
+    mutating func permit(_ act: BrowserAct, mark: [UInt8] = [], at now: BootInstant) -> Bool {
         let (count, duration) = act.bound
-        var recent = (times[act] ?? []).filter { $0.duration(to: now) < duration }
+        var recent = (times[act] ?? []).filter { $0.time.duration(to: now) < duration }
         defer { times[act] = recent }
-        guard recent.count < count else { return false }
-        recent.append(now)
+        guard recent.count < count, mark.isEmpty || !recent.contains(where: { $0.mark == mark }) else { return false }
+        recent.append((now, mark))
         return true
     }
 }
@@ -46,9 +49,9 @@ extension AgentService {
     func answerPermits(of child: AgentChild) {
         guard let path = child.work.store, child.lockReason == nil else { return }
         while let index = child.reports.firstIndex(where: \.isPermitWanted),
-            case .permitWanted(let act) = child.reports.remove(at: index)
+            case .permitWanted(let act, let mark) = child.reports.remove(at: index)
         {
-            let isPermitted = browserActs[path, default: BrowserActs()].permit(act, at: BootClock.now)
+            let isPermitted = browserActs[path, default: BrowserActs()].permit(act, mark: mark, at: BootClock.now)
             child.answer(
                 isPermitted
                     ? .confirmed : .refused(code: BridgeError.Code.pausing.rawValue, waitSeconds: nil))
@@ -66,7 +69,29 @@ extension AgentService {
                     at: StoreLayout(path).keyringPath, fileSystem: PosixFileSystem())
                 return try BrowserRecords(makeRecords(), store: summary.storeID).read()
             },
-            mayFill: { AgentChild.askPermit(.fill, over: STDERR_FILENO + 1) })
+            agent: BridgeTerms.Agent(
+                mayFill: { AgentChild.askPermit(.fill, over: STDERR_FILENO + 1) },
+                isFresh: { AgentChild.askPermit(.challenge, mark: $0, over: STDERR_FILENO + 1) },
+                verify: { AgentChild.askVerification(reason: $0, over: STDERR_FILENO + 1) },
+                tell: { AgentChild.report(.valueGiven(browser: $0, host: $1), over: STDERR_FILENO + 1) }))
+    }
+
+    /// Tells the person, in a process without keys, that a browser was given something.
+    func tellOfValues(of child: AgentChild) {
+        let news = child.reports.compactMap { report -> SyncNews? in
+            guard case .valueGiven(let browser, let host) = report else { return nil }
+            return .valueGiven(browser: browser, host: host)
+        }
+        guard !news.isEmpty, let path = child.work.store else { return }
+        child.reports.removeAll { if case .valueGiven = $0 { true } else { false } }
+        let (own, notify, parent) = (environment, notify, getpid())
+        start(.telling(store: path), for: nil) { control in
+            forget(except: nil)
+            AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
+            AgentChild.settle(environment: own, parent: parent)
+            for each in news { notify(each) }
+            return 0
+        }
     }
 
     /// Starts the process that pairs a browser: it has no key of any store. It says `done` itself.

@@ -171,6 +171,8 @@ package final class AgentService {
             takeNews(of: child)
             askPresence(for: child)
             answerPermits(of: child)
+            verifyPerson(for: child)
+            tellOfValues(of: child)
             takeRequests(of: child)
         case .sshListener(let store): acceptSSH(store)
         }
@@ -336,7 +338,7 @@ package final class AgentService {
             answer = finishOpened(child, store: store)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
-        case .tending: return
+        case .tending, .telling: return
         case .wrapping(let store):
             if let store = stores[store], child.lockReason == nil { store.keep(child.idleLock) }
             return
@@ -393,7 +395,7 @@ package final class AgentService {
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted:
+            .permitWanted, .verificationWanted, .valueGiven:
             break
         }
     }

@@ -42,15 +42,19 @@ enum ChildReport: Sendable {
     case used
     /// The client of a session wants the store locked.
     case lockWanted
-    /// A browser wants something that it gets so many times only.
-    case permitWanted(BrowserAct)
+    /// A browser wants something that it gets so many times only. `mark` is something that is permitted once; empty: nothing.
+    case permitWanted(BrowserAct, mark: [UInt8])
+    /// The agent is to have a person show to be there, by presence, PIN or passphrase: for what.
+    case verificationWanted(reason: String)
+    /// A browser was given something of a host, and the person wants to know.
+    case valueGiven(browser: String, host: String)
 
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted:
+            .permitWanted, .verificationWanted, .valueGiven:
             false
         }
     }
@@ -64,6 +68,7 @@ enum ChildReport: Sendable {
     }
 
     private static let codeByteCountMax = 256
+    private static let reasonByteCountMax = 1_024
     /// In scheme 1 a key is as long as the passphrase and the constants together.
     static let noteKeyByteCountMax = 32 << 10
     private static let wrappedByteCountMax = 4096
@@ -71,7 +76,8 @@ enum ChildReport: Sendable {
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
-    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11], [12], [13], [14, act].
+    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11], [12], [13], [14, act, mark],
+    /// [15, reason], [16, browser, host].
     /// The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
@@ -141,10 +147,20 @@ enum ChildReport: Sendable {
         case .lockWanted:
             encoder.encodeArrayHeader(count: 1)
             encoder.encode(unsigned: 13)
-        case .permitWanted(let act):
-            encoder.encodeArrayHeader(count: 2)
+        case .permitWanted(let act, let mark):
+            encoder.encodeArrayHeader(count: 3)
             encoder.encode(unsigned: 14)
             encoder.encode(unsigned: UInt64(act.rawValue))
+            encoder.encode(bytes: mark)
+        case .verificationWanted(let reason):
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 15)
+            encoder.encode(text: reason)
+        case .valueGiven(let browser, let host):
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: 16)
+            encoder.encode(text: browser)
+            encoder.encode(text: host)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -207,11 +223,16 @@ enum ChildReport: Sendable {
             case (11, 1): return .confirmed
             case (12, 1): return .used
             case (13, 1): return .lockWanted
-            case (14, 2):
+            case (14, 3):
                 guard let act = BrowserAct(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
                     throw CBORError(.unexpectedItem, byteOffset: 0)
                 }
-                return .permitWanted(act)
+                return .permitWanted(act, mark: try decoder.readBytes(countMax: 32))
+            case (15, 2):
+                return .verificationWanted(reason: try decoder.readText(byteCountMax: Self.reasonByteCountMax))
+            case (16, 3):
+                let browser = try decoder.readText(byteCountMax: Self.codeByteCountMax)
+                return .valueGiven(browser: browser, host: try decoder.readText(byteCountMax: Self.codeByteCountMax))
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }

@@ -88,7 +88,8 @@ struct SecretJudge {
     }
 
     /// Wrong secrets count in the agent's own records and in the files of the programs that go without it.
-    private func attempts(_ stateDirectory: String) -> AttemptCounting {
+    static func attempts(_ records: any ProtectedRecords, _ stateDirectory: String) -> AttemptCounting {
+        let fileSystem = PosixFileSystem()
         let shared = FileRecords(stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource())
         // One file is locked and counted in once.
         let isShared = (records as? FileRecords)?.folder == shared.folder
@@ -147,7 +148,7 @@ struct SecretJudge {
         guard let stateDirectory = variables.stateDirectory else { throw AgentRefusal(.requestInvalid) }
         let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
         let storeID = summary.storeID.hex
-        let attempts = attempts(stateDirectory)
+        let attempts = Self.attempts(records, stateDirectory)
         let kept = Mutex<(key: StorageKey, generation: UInt64)?>(nil)
         let environment = StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource(),

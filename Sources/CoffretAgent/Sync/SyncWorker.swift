@@ -142,6 +142,8 @@ package enum SyncNews: Equatable {
     case deviceAsks(digits: String)
     /// Syncing goes on only after a person has looked; why.
     case needsAttention(words: String)
+    /// A browser was given something of a host.
+    case valueGiven(browser: String, host: String)
     /// What came from another device contradicts what was written here; how many items.
     case conflicts(itemCount: Int)
 }

@@ -18,15 +18,14 @@ package struct BridgeDesk {
     private static let addressItemCountMax = 5_000
     private static let passwordLengths = 8...128
 
-    private let desk: StoreDesk
-    private let browser: String
-    /// Whether the agent lets this browser have one more value now.
-    private let mayFill: () -> Bool
+    let desk: StoreDesk
+    let browser: String
+    let agent: BridgeTerms.Agent
 
-    package init(_ desk: StoreDesk, browser: String, mayFill: @escaping () -> Bool) {
+    package init(_ desk: StoreDesk, browser: String, _ agent: BridgeTerms.Agent) {
         self.desk = desk
         self.browser = browser
-        self.mayFill = mayFill
+        self.agent = agent
     }
 
     /// - Throws: `BridgeError`; what the operations below refuse.
@@ -37,8 +36,12 @@ package struct BridgeDesk {
         case .fill: return try fill(request, Self.origin(request))
         case .code: return try code(request, Self.origin(request))
         case .generate: return try generate(request)
+        case .compare: return try compare(request, Self.origin(request))
         case .save: return try save(request, Self.origin(request))
         case .update: return try update(request, Self.origin(request))
+        case .passkeyFind: return try findPasskeys(request, Self.origin(request))
+        case .passkeyCreate: return try createPasskey(request, Self.origin(request))
+        case .passkeyGet: return try usePasskey(request, Self.origin(request))
         }
     }
 
@@ -72,7 +75,7 @@ package struct BridgeDesk {
     }
 
     /// The logins of an origin, the one that was changed last first.
-    private func logins(_ origin: WebOrigin) throws -> [Item] {
+    func logins(_ origin: WebOrigin) throws -> [Item] {
         let place = WebPlace(protocolName: origin.scheme, host: origin.host)
         var items: [Item] = []
         for record in try desk.records(nil) {
@@ -85,11 +88,14 @@ package struct BridgeDesk {
 
     /// Hidden and locked items want a person at the terminal or the window; they do not exist for a browser.
     private static func fits(_ item: Item, _ place: WebPlace) -> Bool {
-        item.kind == .login && !item.isHidden && !item.isSealed && !item.isTrashed && !item.isArchived
-            && item.fields.contains { $0.kind == .url && place.matches($0.value) }
+        isForBrowsers(item) && item.fields.contains { $0.kind == .url && place.matches($0.value) }
     }
 
-    private static func username(_ item: Item) -> String? { item.fields.first { $0.key.name == "username" }?.value }
+    static func isForBrowsers(_ item: Item) -> Bool {
+        item.kind == .login && !item.isHidden && !item.isSealed && !item.isTrashed && !item.isArchived
+    }
+
+    static func username(_ item: Item) -> String? { item.fields.first { $0.key.name == "username" }?.value }
     private static func password(_ item: Item) -> String? { item.fields.first { $0.key.name == "password" }?.value }
 
     /// The hosts of all logins, without ports.
@@ -132,7 +138,7 @@ package struct BridgeDesk {
             throw BridgeError(.messageInvalid, at: "fields")
         }
         let item = try login(request, origin)
-        guard mayFill() else { throw BridgeError(.pausing) }
+        try take(origin)
         var answer = BridgeAnswer()
         if fields.contains("username") { answer.username = Self.username(item) }
         if fields.contains("password") { answer.password = Self.password(item) }
@@ -141,13 +147,21 @@ package struct BridgeDesk {
 
     private func code(_ request: BridgeRequest, _ origin: WebOrigin) throws -> BridgeAnswer {
         let item = try login(request, origin)
-        guard mayFill() else { throw BridgeError(.pausing) }
+        try take(origin)
         var read = CodeRead()
         read.item = item.id.uuid.hex
         let made = try read.perform(on: desk)
         var answer = BridgeAnswer()
         (answer.code, answer.seconds) = (made.code, made.remainingSeconds)
         return answer
+    }
+
+    /// One more value for the browser.
+    ///
+    /// - Throws: `BridgeError` `.pausing`.
+    func take(_ origin: WebOrigin) throws(BridgeError) {
+        guard agent.mayFill() else { throw BridgeError(.pausing) }
+        agent.tell(browser, origin.hostName)
     }
 
     private func generate(_ request: BridgeRequest) throws -> BridgeAnswer {
@@ -168,6 +182,29 @@ package struct BridgeDesk {
             throw BridgeError(.messageInvalid, at: name)
         }
         return text
+    }
+
+    /// What a login that was sent means for the store: it is there (`id`, not changed), has another password there (`id`,
+    /// changed), or is new (no `id`). It tells whether a password is right, so it counts as a value.
+    private func compare(_ request: BridgeRequest, _ origin: WebOrigin) throws -> BridgeAnswer {
+        let password = try Self.typed(request.password, "password")
+        let username = request.username ?? ""
+        guard agent.mayFill() else { throw BridgeError(.pausing) }
+        let logins = try logins(origin)
+        let named = logins.filter { username.isEmpty || (Self.username($0) ?? "") == username }
+        if let same = named.first(where: { Self.password($0) == password }) {
+            return Self.answer(same, isChanged: false)
+        }
+        // Without a user name only a single login can be meant.
+        let other = username.isEmpty && named.count > 1 ? nil : named.first
+        return other.map { Self.answer($0, isChanged: true) } ?? BridgeAnswer()
+    }
+
+    private static func answer(_ item: Item, isChanged: Bool) -> BridgeAnswer {
+        var answer = BridgeAnswer()
+        (answer.id, answer.title, answer.username) = (item.id.uuid.hex, item.title, username(item))
+        answer.isChanged = isChanged
+        return answer
     }
 
     private func save(_ request: BridgeRequest, _ origin: WebOrigin) throws -> BridgeAnswer {

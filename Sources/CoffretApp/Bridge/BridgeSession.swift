@@ -20,15 +20,31 @@ package struct BridgeTerms {
     package var program: String
     /// The browsers that are paired with the store.
     package var pairings: () throws -> Pairings
-    /// Asks the agent whether the browser may have one more value.
-    package var mayFill: () -> Bool
+    package var agent: Agent
 
-    package init(
-        program: String, pairings: @escaping () throws -> Pairings, mayFill: @escaping () -> Bool
-    ) {
+    /// The agent's part in the answers.
+    package struct Agent {
+        /// Asks whether the browser may have one more value.
+        package var mayFill: () -> Bool
+        /// Asks whether this challenge was not answered before.
+        package var isFresh: (_ challenge: [UInt8]) -> Bool
+        /// Has the person show to be there; the code of a refusal, nil for a yes.
+        package var verify: (_ reason: String) -> String?
+        /// Tells the person, who wants to know, that a browser was given something of this host.
+        package var tell: (_ browser: String, _ host: String) -> Void
+
+        package init(
+            mayFill: @escaping () -> Bool, isFresh: @escaping (_ challenge: [UInt8]) -> Bool,
+            verify: @escaping (_ reason: String) -> String?, tell: @escaping (_ browser: String, _ host: String) -> Void
+        ) {
+            (self.mayFill, self.isFresh, self.verify, self.tell) = (mayFill, isFresh, verify, tell)
+        }
+    }
+
+    package init(program: String, pairings: @escaping () throws -> Pairings, agent: Agent) {
         self.program = program
         self.pairings = pairings
-        self.mayFill = mayFill
+        self.agent = agent
     }
 }
 
@@ -60,8 +76,10 @@ package final class BridgeSession {
             try connection.send(AgentResponse.done.encoded())
             guard let first = try inbox.next(within: silenceMax),
                 case .session(let id, let handshake) = try BridgeOpening(first),
-                let pairing = try terms.pairings().find(id)
+                case let pairings = try terms.pairings(), let pairing = pairings.find(id)
             else { return 1 }
+            var terms = terms
+            if !pairings.tellsOfValues { terms.agent.tell = { _, _ in } }
             let (channel, reply) = try BridgeChannel.open(handshake, with: pairing)
             try connection.send(reply)
             let session = try BridgeSession(inbox, channel, pairing, terms, hosted)
@@ -85,7 +103,7 @@ package final class BridgeSession {
         self.pairing = pairing
         program = terms.program
         desk = StoreDesk(store, DeskSurroundings(stateDirectory: environment.stateDirectory))
-        bridge = BridgeDesk(desk, browser: pairing.name, mayFill: terms.mayFill)
+        bridge = BridgeDesk(desk, browser: pairing.name, terms.agent)
         log = try AccessLog(store)
         session = Hex.encode(store.environment.random.bytes(count: 4))
     }
@@ -119,7 +137,7 @@ package final class BridgeSession {
 
     private func note(_ event: AccessEntry.Event, _ kind: BridgeRequest.Kind? = nil, code: String? = nil) {
         // Looking says nothing that a person would look up later.
-        if event == .asked, [.state, .find, .generate].contains(kind) { return }
+        if event == .asked, [.state, .find, .generate, .passkeyFind].contains(kind) { return }
         var entry = AccessEntry()
         entry.time = WireMoment(desk.store.environment.clock.now)
         (entry.event, entry.session, entry.browser) = (event, session, pairing.name)

@@ -22,6 +22,8 @@ package struct HostedPresence: PresenceAsking, UserPresence {
     /// The code of a refusal; nil for a yes.
     package let question: @Sendable (_ reason: String) -> String?
 
+    package init(question: @escaping @Sendable (_ reason: String) -> String?) { self.question = question }
+
     /// The answer of `question` where the person gave up.
     private static let cancelled = AgentErrorCode.pinentryCancelled.rawValue
 

@@ -27,6 +27,16 @@ extension BrowserList: PerformedOperation {
     }
 }
 
+extension BrowserNotices: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let records = desk.browserRecords
+        if let isOn { try records.change { $0.tellsOfValues = isOn } }
+        var answer = Answer()
+        answer.isOn = try records.read().tellsOfValues
+        return answer
+    }
+}
+
 extension BrowserRemove: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> NothingMessage {
         guard (name == nil) == (isAll == true) else { throw OperationError(.requestInvalid, at: "name") }

@@ -36,6 +36,9 @@
         return unsafe CBORMajorType(rawValue: input[byteOffset] >> 5).unsafelyUnwrapped
     }
 
+    /// Whether the next item is true or false, which stays unread.
+    package var isNextBool: Bool { unsafe byteOffset < input.count && (input[byteOffset] | 1) == 0xF5 }
+
     /// Whether the next item is null, which stays unread.
     package var isNextNull: Bool { unsafe byteOffset < input.count && input[byteOffset] == 0xF6 }
 

@@ -11,6 +11,7 @@ internal import Glibc
 enum BrowserCommand {
     private static let programName = "coffret-bridge"
     private static let gone = ArgumentDescription.optional("NAME", .text, "as coffret browser ls shows it")
+    private static let notices = ArgumentDescription.optional("on|off", .text, "without it: says how it is")
     private static let all = OptionDescription.flag("all", "forget all, also where their record was altered")
 
     static let description = CommandDescription(
@@ -29,6 +30,9 @@ enum BrowserCommand {
                 "unpair", "Forget a browser; its next session is refused", arguments: [gone], options: [all],
                 examples: [CommandExample("coffret browser unpair Firefox", "Firefox gets nothing from now on")],
                 run: unpair),
+            CommandDescription(
+                "notices", "Show a notification of the desktop for each value that a browser is given",
+                arguments: [notices], run: notices),
             CommandDescription(
                 "log", "Say which browsers asked, and for which logins",
                 discussion: [
@@ -111,6 +115,22 @@ enum BrowserCommand {
         try context.confirmDone(.fields(["removed": wanted.map { .string($0) } ?? .bool(true)])) {
             wanted.map { "\(TextWidth.displaySafe($0)) gets nothing from now on." }
                 ?? "No browser gets anything from now on."
+        }
+    }
+
+    private static func notices(_ context: CommandContext) throws {
+        var request = BrowserNotices()
+        switch context.arguments.value(notices) {
+        case nil: break
+        case "on": request.isOn = true
+        case "off": request.isOn = false
+        default: throw CommandFailure(.usage, .inputInvalid, "on or off?", hint: "coffret browser notices on")
+        }
+        let answer = try store(context).perform(request)
+        try context.print(answer.json) {
+            answer.isOn
+                ? "The desktop shows each value that a browser is given."
+                : "The desktop shows nothing of what browsers are given; coffret browser log does."
         }
     }
 

@@ -11,13 +11,16 @@ enum OpenCommand {
     static let browser = OptionDescription.flag(
         "browser", "in a tab of a browser, whose extensions can read what it shows")
 
+    static let quick = OptionDescription.flag(
+        "quick", "in a small window that finds and copies, and closes by itself")
+
     static let description = CommandDescription(
         "open", group: .find, "Show the store in a window, or in a browser",
         discussion: [
             "The window has no network, and none of a browser's extensions and services. While the store is locked it shows a lock screen, where the passphrase opens it. A second start brings the window to the front. Where there is no store yet, it makes one, or joins your other devices.",
             "The page in a browser is served to this user alone, at an address that nobody else knows, until the store locks, ten minutes pass without a request, or Ctrl-C. It shows no password; copying goes past the page.",
         ],
-        options: [browser],
+        options: [browser, quick],
         examples: [
             CommandExample("coffret open", "opens the window"),
             CommandExample("coffret open --browser", "opens the page in a tab"),
@@ -25,13 +28,18 @@ enum OpenCommand {
         run: run)
 
     private static func run(_ context: CommandContext) throws {
-        let program = context.arguments.isSet(browser) ? "coffret-web" : "coffret-desktop"
+        guard !context.arguments.isSet(browser) || !context.arguments.isSet(quick) else {
+            throw CommandFailure(.usage, .inputInvalid, "--browser or --quick?")
+        }
+        let program =
+            context.arguments.isSet(browser)
+            ? "coffret-web" : context.arguments.isSet(quick) ? "coffret-quick" : "coffret-desktop"
         guard let own = AgentLocation.canonical("/proc/self/exe"),
             case let path = PathText.join(PathText.parent(of: own), program), unsafe access(path, X_OK) == 0
         else {
             throw CommandFailure(
                 .unavailable, .frontMissing, "there is no \(program) beside this program",
-                hint: context.arguments.isSet(browser)
+                hint: context.arguments.isSet(browser) || context.arguments.isSet(quick)
                     ? "install it; coffret find shows the store on the terminal" : "coffret open --browser")
         }
         let store: String?

@@ -25,6 +25,7 @@ enum RootCommand {
             ReadCommand.description, RunCommand.description, InjectCommand.description,
             GitCredentialCommand.description, CredentialCommand.description, SSHAgentCommand.description,
             SSHKeyCommand.description, TokenCommand.description, SecretServiceCommand.description,
+            HelperCommand.description,
             ResolveReferencesCommand.description, SSHAgentCommand.connection,
             ImportCommand.description, ExportCommand.description, ECIESCommand.description,
             ThemisCommand.description,

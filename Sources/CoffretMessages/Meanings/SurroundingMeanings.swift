@@ -61,6 +61,14 @@ extension FailureMeaning {
         "bridge.pausing": FailureMeaning(
             .unavailable, "the browser was given ten values within a minute; another one has to wait",
             hint: "try again in a minute"),
+        "bridge.passkey.foreign": FailureMeaning(.permission, "the page asks for a passkey of another site"),
+        "bridge.passkey.framed": FailureMeaning(
+            .permission, "a page within another one asks for a passkey; only the page in front gets one"),
+        "bridge.passkey.exists": FailureMeaning(.alreadyExists, "the account has a passkey of this store already"),
+        "bridge.passkey.missing": FailureMeaning(.notFound, "the store has no such passkey for this page"),
+        "bridge.passkey.refused": FailureMeaning(.permission, "nobody showed to be there, and no passkey was used"),
+        "bridge.passkey.replayed": FailureMeaning(
+            .permission, "the page asks the same again, which was answered a short while ago"),
         "bridge.pairing.pausing": FailureMeaning(
             .unavailable, "three pairings were tried within ten minutes; another one has to wait",
             hint: "try again in ten minutes"),

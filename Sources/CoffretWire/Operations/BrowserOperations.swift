@@ -51,3 +51,24 @@ package struct BrowserRemove: StoreOperation {
 
     package typealias Answer = NothingMessage
 }
+
+package struct BrowserNotices: StoreOperation {
+    package static let name = "browser.notices"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Says, or decides, whether the desktop shows a notification for each value that a browser is given."
+
+    package var isOn: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(RecordField("on", \.isOn, "left out to ask"))
+
+    package struct Answer: Record {
+        package static let recordName = "browser-notices"
+        package static let refusesUnknownFields = false
+        package var isOn = false
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(RecordField("on", \.isOn, "as it is now"))
+    }
+}
