@@ -92,6 +92,8 @@ let libraries: [Target] = [
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
+    // 5. People: their cards and addresses, and letters between them.
+    library("CoffretSharing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys"]),
     // 4. How a new device and a trusted one find out that nobody is in between.
     library("CoffretPairing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
     // 4. A client for servers: HTTP and WebSocket over TLS with pinned keys.
@@ -325,6 +327,9 @@ let testTargets: [Target] = [
         ]),
     tests(
         "CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
+    tests(
+        "CoffretSharingTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretSharing", "CoffretTestSupport"]),
     tests("CoffretKeysTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretTestSupport"]),
     tests(
         "CoffretCoreTests",

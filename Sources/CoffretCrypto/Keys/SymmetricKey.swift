@@ -71,7 +71,7 @@ package enum KeyPurposes {
     package enum SlotSecret: KeyPurpose { package static var name: String { "slot secret" } }
     /// Authenticates a small table or file.
     package enum Authentication: KeyPurpose { package static var name: String { "authentication key" } }
-    /// Seals one envelope between two key pairs.
+    /// Seals one envelope between two key pairs, or one letter.
     package enum Agreement: KeyPurpose { package static var name: String { "agreed key" } }
     /// Seals the private part of trust-chain links.
     package enum LinkDetails: KeyPurpose { package static var name: String { "link details key" } }
@@ -116,4 +116,5 @@ package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>
 package typealias IdleKey = SymmetricKey<KeyPurposes.Idle>
 package typealias RenewalKey = SymmetricKey<KeyPurposes.Renewal>
+package typealias AgreedKey = SymmetricKey<KeyPurposes.Agreement>
 package typealias MachineSecret = SymmetricKey<KeyPurposes.Machine>

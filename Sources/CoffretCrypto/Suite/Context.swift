@@ -73,6 +73,11 @@ package enum Context: String, CaseIterable, Sendable {
 
     // The key agreed between an ephemeral and a recipient's key.
     case publicKeyEnvelope = "box/agreement"
+    // The key agreed between an ephemeral key and two keys of a person; context: these three, and the letter's header.
+    case letterAgreement = "letter/agreement"
+    // Derivations from the code of an invitation; context: the inviter, then who claims it.
+    case contactToken = "contact/token"
+    case contactProof = "contact/proof"
 
     // Envelopes.
     case keyringBody = "keyring/body"
@@ -92,6 +97,7 @@ package enum Context: String, CaseIterable, Sendable {
     case lockedCheck = "locked/check"
     case lockedPrevious = "locked/previous"
     case lockedHint = "locked/hint"
+    case letterContent = "letter/content"
 
     // Associated data: vault id ‖ number of the link.
     case memberDetails = "member-details/seal"
@@ -118,6 +124,9 @@ package enum Context: String, CaseIterable, Sendable {
     case zoneDeletion = "zone/delete"
     case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"
+    case letterSignature = "letter/signature"
+    case identityCountersignature = "identity/countersignature"
+    case cardSignature = "card/signature"
 
     /// The label's bytes: ASCII, no zero byte.
     package var bytes: [UInt8] { Array(rawValue.utf8) }

@@ -108,7 +108,9 @@ extension ServerStore {
         _ items: [LinkPost.Item], _ batch: inout LinkBatch, by owner: SessionOwner, founds: Bool
     ) throws -> LinksOutcome? {
         for (index, item) in items.enumerated() {
-            guard let kind = ChainKind(rawValue: item.kind), kind == .member || item.expectedHead == nil else {
+            guard let kind = ChainKind(rawValue: item.kind), kind != .identity,
+                kind == .member || item.expectedHead == nil
+            else {
                 throw ServerFailure(.malformed, "the kind of a chain")
             }
             guard kind == .member || item.chainID == owner.accountID else { throw ServerFailure(.forbidden) }
