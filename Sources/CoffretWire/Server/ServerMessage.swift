@@ -45,6 +45,13 @@ package enum ServerLimits {
     package static let linkCountMaxPerPost = 256
     /// Chains that one question names: those of a vault of 256 accounts.
     package static let chainCountMaxPerRequest = 258
+    /// Accounts of one vault.
+    package static let memberCountMax = 256
+    /// Vaults in which one account is a participant.
+    package static let membershipCountMax = 4_096
+    package static let letterByteCountMax = 4 << 10
+    /// All older keys of a vault, sealed under its newest.
+    package static let historyByteCountMax = 256 << 10
     /// Branches of a device chain that recoveries replaced.
     package static let branchCountMax = 1_024
     /// One sealed blob: a blob's content, its header and its padding.
