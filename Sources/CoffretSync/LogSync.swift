@@ -319,7 +319,8 @@ package final class LogSync {
             return memory.merged(in: repository)
         }
         if !page.hasMore, let zone {
-            self.zone = LogHead(address: zone.address, cursor: page.cursor, epoch: zone.epoch, word: zone.word)
+            self.zone = LogHead(
+                address: zone.address, cursor: page.cursor, epoch: zone.epoch, people: zone.people, word: zone.word)
         }
     }
 

@@ -52,7 +52,7 @@ struct ServerMessageTests {
                 ])),
             Sample(LinkConflict(index: 3, head: ChainHead(sequenceNumber: 7, linkHash: id))),
             Sample(LinkHeadMoved(index: 0, state: LogHead(address: nil, cursor: [1], epoch: 0, word: nil))),
-            Sample(LogHead(address: id, cursor: [], epoch: 4, word: word)),
+            Sample(LogHead(address: id, cursor: [], epoch: 4, people: 7, word: word)),
             Sample(ChainUpdateRequest([.init(kind: 1, chainID: id, linkCount: 2, branchCount: 1)])),
             Sample(ChainUpdates([], hasMore: false)),
             Sample(
@@ -72,6 +72,11 @@ struct ServerMessageTests {
                             signature: id + other)
                     ])),
             Sample(ZoneCreation(vaultID: id, link: [5])),
+            Sample(AccountMatches([])), Sample(AccountMatches([id])), Sample(Memberships([])),
+            Sample(
+                Memberships([
+                    .init(zone: id, founder: other, role: 3, state: 1, adder: other, number: 4, epoch: 2)
+                ])),
             Sample(AccountUsage(usedByteCount: 0, byteCountMax: .max)),
             Sample(AddressPage(next: [], addresses: [])), Sample(AddressPage(next: [1, 2], addresses: [id])),
             Sample(
@@ -85,7 +90,7 @@ struct ServerMessageTests {
             Sample(ZonePush(expectedHead: nil, newHead: nil, epoch: 2, objects: [object])),
             Sample(PushReceipt(cursor: [0, 1])), Sample(ZoneFetch(addresses: [id, other])),
             Sample(ChunkList([ChunkList.Chunk(address: id, digest: other)])),
-            Sample(Acknowledgements([Acknowledgements.Entry(deviceID: device, bytes: [4])])),
+            Sample(Acknowledgements([Acknowledgements.Entry(accountID: id, deviceID: device, bytes: [4])])),
             Sample(ChangeFrame.object(object, uploader: other)),
             Sample(ChangeFrame.mark(head: id, cursor: [1], hasMore: false)),
             Sample(ChangeFrame.mark(head: nil, cursor: [], hasMore: true)),

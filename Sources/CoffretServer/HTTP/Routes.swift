@@ -54,6 +54,10 @@ extension RouteTable {
         .owned("POST", "/v1/links", "links.post", body: ServerLimits.pushByteCountMax) { service, request, owner in
             ServerResponse(try service.store.take(try request.message(LinkPost.self).items, by: owner))
         },
+        .owned("GET", "/v1/accounts", "accounts.find") { try $0.account($1, for: $2) },
+        .owned("GET", "/v1/memberships", "memberships.list", .reading) { service, _, owner in
+            ServerResponse(200, try service.store.memberships(of: owner))
+        },
         .owned("GET", "/v1/usage", "accounts.usage") { service, _, owner in
             ServerResponse(200, try service.store.usage(of: owner))
         },

@@ -93,6 +93,8 @@ extension ServerStore {
             } catch let refusal as LinksRefusal {
                 guard let outcome = refusal.outcome else { continue }
                 return outcome
+            } catch let failure as ServerFailure where failure.code == .storageConflict {
+                continue
             }
             if !batch.deviceSteps.isEmpty { chains.keep(batch.device) }
             for vault in batch.vaults.values { memberChains.keep(vault.chain) }
@@ -332,15 +334,17 @@ extension ServerStore {
         try charge(
             account, Int64(step.bytes.count) + Self.rowByteCount, session, step.isEnding ? .always : .small)
         try setDevices(of: step.followed.chain, before: step.before, session)
+        try noteNews(of: account, session)
         let event = ServerEvent.chain(
             kind: ChainKind.device.rawValue, id: account, sequenceNumber: step.link.sequenceNumber)
-        try session.notify(.event(accountID: account, bytes: event.encoded()))
+        try tellFellows(of: account, event, session)
     }
 
     private func store(
         _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, _ session: any SQLSession
     ) throws {
-        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, now: now, by: owner, session) {
+        let founding = vault.chain.links[0].deviceID.bytes
+        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, as: founding, now: now, by: owner, session) {
             throw LinksRefusal(outcome: nil)
         }
         let zone = try zone(id, of: owner, session)
@@ -350,9 +354,9 @@ extension ServerStore {
         guard vault.founds || !vault.steps.isEmpty else { return }
         for step in vault.steps {
             guard let expected = step.expectedHead, expected != zone.head else { continue }
-            throw LinksRefusal(outcome: .moved(index: step.index, try logHead(of: zone, session)))
+            throw LinksRefusal(outcome: .moved(index: step.index, logHead(of: zone)))
         }
-        let known = try session.first("SELECT links FROM vaults WHERE number = $1", .int(zone.number))
+        let known = zone.vault
         // A history of commits does not become one of logs.
         guard known != nil || zone.head.isEmpty else { throw ServerFailure(.zoneExists) }
         guard known == nil || !vault.steps.isEmpty else { return }
@@ -364,17 +368,47 @@ extension ServerStore {
                 owner.accountID, Int64(step.bytes.count) + Self.rowByteCount, session,
                 step.effect.endsReading ? .always : .small)
         }
-        for effect in known == nil ? vault.chain.links : vault.steps.map(\.effect) {
+        let effects = vault.steps.map(\.effect)
+        for effect in effects {
             try session.run(
-                "INSERT INTO steps(number, seq, hash, account, device, plain, time) VALUES($1, $2, $3, $4, $5, $6, $7)",
-                .int(zone.number), .int(Int64(effect.number)), .bytes(effect.hash.bytes),
-                .bytes(effect.accountID.bytes), .bytes(effect.deviceID.bytes), .int(effect.looksPlain ? 1 : 0),
-                .int(time))
+                """
+                INSERT INTO steps(number, seq, hash, account, device, payer, sort, time)
+                VALUES($1, $2, $3, $4, $5, $6, $7, $8)
+                """, .int(zone.number), .int(Int64(effect.number)), .bytes(effect.hash.bytes),
+                .bytes(effect.accountID.bytes), .bytes(effect.deviceID.bytes), .bytes(owner.accountID),
+                .int(effect.sort), .int(time))
         }
-        try setRights(of: vault.chain, in: zone.number, session)
         let event = ServerEvent.chain(
             kind: ChainKind.member.rawValue, id: id, sequenceNumber: UInt64(vault.chain.count - 1))
-        try session.notify(.event(accountID: owner.accountID, bytes: event.encoded()))
+        // Who leaves hears of it too.
+        try tellMembers(of: zone.number, event, session)
+        let before = try session.query("SELECT account FROM members WHERE number = $1", [.int(zone.number)])
+        try setRights(of: vault.chain, in: zone.number, session)
+        let rights = vault.chain.rights
+        var newcomers = Set(rights.members.keys.map(\.bytes))
+        for row in before {
+            guard newcomers.remove(row[0].bytes) == nil, let leaver = ChainID(row[0].bytes),
+                let payer = rights.payer(for: leaver, after: effects)
+            else { continue }
+            try handOver(zone.number, id, from: leaver.bytes, to: payer.bytes, session)
+        }
+        try tell(newcomers.sorted { $0.lexicographicallyPrecedes($1) }, event, session)
+    }
+
+    /// An account's chain has grown: its fellow members are to look at it.
+    func noteNews(of account: [UInt8], _ session: any SQLSession) throws {
+        try session.run(
+            "UPDATE vaults SET people = people + 1 WHERE number IN (SELECT number FROM members WHERE account = $1)",
+            .bytes(account))
+    }
+}
+
+extension MemberEffect {
+    /// As `ServerSchema` has it.
+    fileprivate var sort: Int64 {
+        if looksPlain { return 1 }
+        if opensEpoch { return 2 }
+        return roleChanges.values.contains { $0 != nil } && number > 0 ? 3 : 0
     }
 }
 

@@ -73,6 +73,11 @@ package enum ServerLimits {
     package static let sweepAddressCountMax = 4_096
     /// Statements of collections in one answer.
     package static let collectionCountMaxPerAnswer = 64
+    /// The first bits of an account's id that a full address has, in so many bytes.
+    package static let addressBitCount = 130
+    package static let addressPrefixByteCount = 17
+    /// Those of a short one.
+    package static let shortAddressByteCount = 5
     package static let acknowledgementByteCountMax = 4 << 10
     package static let deviceCountMax = 4_096
     package static let mailboxEntryByteCountMax = 64 << 10
