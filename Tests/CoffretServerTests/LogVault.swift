@@ -26,11 +26,14 @@ final class LogVault {
 
     static func head(_ account: TestAccount) -> Bytes32 { Bytes32(account.chain.head.linkHash)! }
 
-    var opening: EpochOpening {
+    var opening: EpochOpening { opening(history: SystemRandomSource().bytes(count: 32)) }
+
+    /// An epoch with a history object.
+    func opening(history: [UInt8]) -> EpochOpening {
         EpochOpening(
             epoch: epoch + 1, keyCommitment: Bytes32(SystemRandomSource().bytes(count: 32))!,
-            splitKeyCommitment: splitKeyCommitment, historyHash: Bytes32(SystemRandomSource().bytes(count: 32))!,
-            checkpointEpoch: epoch)
+            splitKeyCommitment: splitKeyCommitment, historyHash: Bytes32(BLAKE2b.hash(history))!, checkpointEpoch: epoch
+        )
     }
 
     func hash(_ number: Int) -> [UInt8] {

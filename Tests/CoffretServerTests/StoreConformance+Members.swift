@@ -11,7 +11,7 @@ import Foundation
 import Testing
 
 /// A vault with an owner, a writer, a viewer and one who was added and has not answered, and a stranger beside it.
-private struct SharedVault {
+struct SharedVault {
     let vault: LogVault
     let owner: TestAccount
     let writer: TestAccount
@@ -284,8 +284,8 @@ extension StoreCheck {
             #expect(
                 world.notices.has(
                     .event(
-                        accountIDs: ids,
-                        bytes: ServerEvent.chain(kind: 3, id: shared.vault.id, sequenceNumber: number + 1).encoded())))
+                        accountIDs: [shared.added.id],
+                        bytes: ServerEvent.membership(zone: shared.vault.id).encoded())))
         },
         StoreCheck(name: "an account's vaults are listed with role, state, who added it and where") { world in
             let shared = try SharedVault(world)

@@ -103,6 +103,13 @@ struct ServerMessageTests {
             Sample(ServerEvent.zone(id: id, head: other, cursor: [3])),
             Sample(ServerEvent.zone(id: id, head: nil, cursor: [])), Sample(ServerEvent.mailbox(accountID: id)),
             Sample(ServerEvent.chain(kind: 1, id: id, sequenceNumber: 12)), Sample(ServerEvent.pairing(accountID: id)),
+            Sample(ServerEvent.membership(zone: id)), Sample(ServerEvent.letter),
+            Sample(MemberPost(link: [1])),
+            Sample(MemberPost(link: [1], history: [2, 3], letters: [[4], [5]], expectedHead: id)),
+            Sample(MemberPost(link: [1], expectedHead: [])), Sample(LetterPost([])),
+            Sample(LetterPost([[1], [2, 3]])),
+            Sample(ZoneKeys(epoch: 3, history: [1], letter: [2], lacking: [id, other])),
+            Sample(ZoneKeys(epoch: .max, history: [], letter: [], lacking: [])),
             Sample(PairingRequests([])), Sample(PairingRequests([.init(relayID: device, age: 61_000)])),
             Sample(ServerRefusal(code: "server.zone.unknown", message: "there is no such zone")),
         ]
@@ -129,7 +136,8 @@ struct ServerMessageTests {
         }
         for (name, count) in [
             ("cursor", ServerLimits.cursorByteCountMax), ("link", ServerLimits.linkByteCountMax),
-            ("ciphertext", ServerLimits.objectByteCountMax),
+            ("ciphertext", ServerLimits.objectByteCountMax), ("letter", ServerLimits.letterByteCountMax),
+            ("history", ServerLimits.historyByteCountMax),
         ] {
             #expect(Self.page.contains("\(name) = bstr .size (0..\(count))"))
         }

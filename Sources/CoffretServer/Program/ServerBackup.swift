@@ -27,6 +27,8 @@ extension ServerCommands {
         ("swept", 4, ["number", "kind", "address", "digest", "account", "sweeper", "device", "size", "time"]),
         ("staging", 3, ["number", "account", "device", "time"]),
         ("deletions", 1, ["number", "account", "device", "holder", "time", "size"]),
+        ("histories", 1, ["number", "epoch", "account", "data"]),
+        ("keyletters", 2, ["number", "account", "epoch", "sender", "data"]),
         ("returns", 2, ["account", "device"]), ("collections", 2, ["number", "seq", "account", "data"]),
     ]
     /// Few rows at a time: one may be a mebibyte.

@@ -46,7 +46,8 @@ enum ServerSchema {
         """
 
     /// Of each vault its newest member link, the push that set its head, and a number that grows with the chains of its
-    /// people; who has which right, and by which link; when each member link came; when a device acknowledged last.
+    /// people; who has which right, and by which link; when each member link came; when a device acknowledged last; all older
+    /// keys under the newest, and for each member a letter with that, which is empty when it was taken.
     /// Of these tables the version before has others under the same names. Times are those of `StoreAge`.
     ///
     /// The `sort` of a step is 1 for what may be a plain checkpoint, 2 for an epoch, 3 for an addition, else 0. Of what was
@@ -61,6 +62,7 @@ enum ServerSchema {
             device BYTES NOT NULL, payer BYTES NOT NULL, sort BIGINT NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, seq));
         CREATE INDEX steps_by_hash ON steps(number, hash);
         CREATE INDEX steps_by_payer ON steps(payer);
+        CREATE INDEX steps_by_account ON steps(account, sort, time);
         CREATE TABLE acks(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL,
             data BYTES NOT NULL, PRIMARY KEY(number, account, device));
         CREATE INDEX acks_of_account ON acks(account);
@@ -73,6 +75,12 @@ enum ServerSchema {
             PRIMARY KEY(number, account, device));
         CREATE TABLE placed(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, address BYTES NOT NULL,
             PRIMARY KEY(number, account, device, address));
+        CREATE TABLE histories(number BIGINT NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, account BYTES NOT NULL,
+            data BYTES NOT NULL);
+        CREATE INDEX histories_of_account ON histories(account);
+        CREATE TABLE keyletters(number BIGINT NOT NULL, account BYTES NOT NULL, epoch BIGINT NOT NULL, sender BYTES NOT NULL,
+            data BYTES NOT NULL, PRIMARY KEY(number, account));
+        CREATE INDEX keyletters_of_sender ON keyletters(sender);
         CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
             holder BYTES NOT NULL, time BIGINT NOT NULL, size BIGINT NOT NULL);
         CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL, sponsor BYTES NOT NULL);

@@ -56,6 +56,9 @@ struct ZoneRow {
         (people, word, holder) = (row[10].int, row[11].bytes, row[12].bytes)
     }
 
+    /// The newest epoch that a link opened.
+    var vaultEpoch: Int64 { vault?.epoch ?? 0 }
+
     func allows(_ right: ZoneRight) -> Bool {
         switch right {
         case .read: true

@@ -44,7 +44,7 @@ extension ServerStore {
             var chains: [ChainUpdates.Chain] = []
             var room = Self.linkByteCountMaxPerAnswer
             for item in request.items {
-                guard let kind = ChainKind(rawValue: item.kind), kind != .identity else {
+                guard let kind = ChainKind(rawValue: item.kind) else {
                     throw ServerFailure(.malformed, "a chain's kind")
                 }
                 if kind == .member {

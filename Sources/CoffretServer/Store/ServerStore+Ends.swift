@@ -191,6 +191,8 @@ extension ServerStore {
             }
             for table in [
                 "acks", "swept", "staging", "placed", "deletions", "vaults", "members", "steps", "collections",
+                "histories",
+                "keyletters",
             ] {
                 try session.run("DELETE FROM \(table) WHERE number = $1", number)
             }

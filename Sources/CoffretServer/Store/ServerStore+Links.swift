@@ -51,9 +51,17 @@ struct LinkBatch {
         var founds = false
     }
 
+    struct IdentityStep {
+        let bytes: [UInt8]
+        let number: UInt64
+    }
+
     let stored: StoredDeviceChain
     var device: StoredDeviceChain
     var deviceSteps: [DeviceStep] = []
+    /// The account's identity chain, once a link of it was looked at.
+    var identity: StoredIdentity?
+    var identitySteps: [IdentityStep] = []
     var vaults: [[UInt8]: Vault] = [:]
     var heads: [ChainHead] = []
     /// Device chains that member links state, as they are with the links before.
@@ -78,18 +86,20 @@ extension ServerStore {
     /// Adds links to the account's device chain and to the member chains of its vaults, in their order, all or none. A device
     /// that is no longer trusted then loses its sessions in the same transaction (R28).
     ///
-    /// - Parameter founds: whether link 0 of a vault makes its zone one of logs.
+    /// - Parameters:
+    ///   - founds: whether link 0 of a vault makes its zone one of logs.
+    ///   - post: what goes along with the one link.
     /// - Throws: `.forbidden` for another account's device chain, `.zoneUnknown`, `.zoneExists` for a zone with a head of
     ///   commits, `.quotaExceeded`.
     package func take(
-        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true
+        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true, with post: MemberPost? = nil
     ) throws -> LinksOutcome {
         for _ in 1...Self.appendTryCountMax {
             // Before the transaction: whoever writes meanwhile does not wait for signatures.
             var batch = LinkBatch(try deviceChain(of: owner.accountID))
             if let refusal = try judge(items, &batch, by: owner, founds: founds) { return refusal }
             do {
-                try write(batch, by: owner)
+                try write(batch, by: owner, with: post)
             } catch let refusal as LinksRefusal {
                 guard let outcome = refusal.outcome else { continue }
                 return outcome
@@ -110,19 +120,19 @@ extension ServerStore {
         _ items: [LinkPost.Item], _ batch: inout LinkBatch, by owner: SessionOwner, founds: Bool
     ) throws -> LinksOutcome? {
         for (index, item) in items.enumerated() {
-            guard let kind = ChainKind(rawValue: item.kind), kind != .identity,
-                kind == .member || item.expectedHead == nil
-            else {
+            guard let kind = ChainKind(rawValue: item.kind), kind == .member || item.expectedHead == nil else {
                 throw ServerFailure(.malformed, "the kind of a chain")
             }
             guard kind == .member || item.chainID == owner.accountID else { throw ServerFailure(.forbidden) }
             let refusal: LinksOutcome?
             do {
                 let link = try UnverifiedLink(decoding: item.link)
-                refusal =
-                    kind == .device
-                    ? try judge(link, item, index, &batch)
-                    : try judge(link, item, index, &batch, by: owner, founds: founds)
+                guard link.kind == kind else { throw TrustError(.linkMalformed, at: link.sequenceNumber) }
+                switch kind {
+                case .device: refusal = try judge(link, item, index, &batch)
+                case .identity: refusal = try judge(identity: link, item, index, &batch)
+                case .member: refusal = try judge(link, item, index, &batch, by: owner, founds: founds)
+                }
             } catch let error as TrustError {
                 refusal = .untrusted(error.code.rawValue)
             } catch let error as MemberError {
@@ -291,7 +301,7 @@ extension ServerStore {
     // MARK: Storing
 
     /// - Throws: `LinksRefusal`, with nothing stored.
-    private func write(_ batch: LinkBatch, by owner: SessionOwner) throws {
+    private func write(_ batch: LinkBatch, by owner: SessionOwner, with post: MemberPost?) throws {
         let now = now
         let isEnding = batch.deviceSteps.contains(where: \.isEnding)
         // Whoever remembers a session looks again only where one may have ended.
@@ -309,8 +319,9 @@ extension ServerStore {
             for (offset, step) in batch.deviceSteps.enumerated() {
                 try store(step, of: owner.accountID, branch: batch.branchNumber(at: offset), now: now, session)
             }
+            try store(batch, identityOf: owner.accountID, now: now, session)
             for (id, vault) in batch.vaults.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-                try store(vault, id, now: now, by: owner, session)
+                try store(vault, id, now: now, by: owner, with: post, session)
             }
         }
     }
@@ -338,77 +349,6 @@ extension ServerStore {
         let event = ServerEvent.chain(
             kind: ChainKind.device.rawValue, id: account, sequenceNumber: step.link.sequenceNumber)
         try tellFellows(of: account, event, session)
-    }
-
-    private func store(
-        _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, _ session: any SQLSession
-    ) throws {
-        let founding = vault.chain.links[0].deviceID.bytes
-        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, as: founding, now: now, by: owner, session) {
-            throw LinksRefusal(outcome: nil)
-        }
-        let zone = try zone(id, of: owner, session)
-        let stored = try session.first(
-            "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(id))
-        guard stored?[0].bytes == vault.newest else { throw LinksRefusal(outcome: nil) }
-        guard vault.founds || !vault.steps.isEmpty else { return }
-        for step in vault.steps {
-            guard let expected = step.expectedHead, expected != zone.head else { continue }
-            throw LinksRefusal(outcome: .moved(index: step.index, logHead(of: zone)))
-        }
-        let known = zone.vault
-        // A history of commits does not become one of logs.
-        guard known != nil || zone.head.isEmpty else { throw ServerFailure(.zoneExists) }
-        guard known == nil || !vault.steps.isEmpty else { return }
-        try checkRate(of: vault.steps.map(\.effect), in: zone.number, session)
-        let time = age.now
-        for step in vault.steps {
-            try store(step.bytes, .member, id, at: Int64(step.effect.number), now: now, session)
-            try charge(
-                owner.accountID, Int64(step.bytes.count) + Self.rowByteCount, session,
-                step.effect.endsReading ? .always : .small)
-        }
-        let effects = vault.steps.map(\.effect)
-        for effect in effects {
-            try session.run(
-                """
-                INSERT INTO steps(number, seq, hash, account, device, payer, sort, time)
-                VALUES($1, $2, $3, $4, $5, $6, $7, $8)
-                """, .int(zone.number), .int(Int64(effect.number)), .bytes(effect.hash.bytes),
-                .bytes(effect.accountID.bytes), .bytes(effect.deviceID.bytes), .bytes(owner.accountID),
-                .int(effect.sort), .int(time))
-        }
-        let event = ServerEvent.chain(
-            kind: ChainKind.member.rawValue, id: id, sequenceNumber: UInt64(vault.chain.count - 1))
-        // Who leaves hears of it too.
-        try tellMembers(of: zone.number, event, session)
-        let before = try session.query("SELECT account FROM members WHERE number = $1", [.int(zone.number)])
-        try setRights(of: vault.chain, in: zone.number, session)
-        let rights = vault.chain.rights
-        var newcomers = Set(rights.members.keys.map(\.bytes))
-        for row in before {
-            guard newcomers.remove(row[0].bytes) == nil, let leaver = ChainID(row[0].bytes),
-                let payer = rights.payer(for: leaver, after: effects)
-            else { continue }
-            try handOver(zone.number, id, from: leaver.bytes, to: payer.bytes, session)
-        }
-        try tell(newcomers.sorted { $0.lexicographicallyPrecedes($1) }, event, session)
-    }
-
-    /// An account's chain has grown: its fellow members are to look at it.
-    func noteNews(of account: [UInt8], _ session: any SQLSession) throws {
-        try session.run(
-            "UPDATE vaults SET people = people + 1 WHERE number IN (SELECT number FROM members WHERE account = $1)",
-            .bytes(account))
-    }
-}
-
-extension MemberEffect {
-    /// As `ServerSchema` has it.
-    fileprivate var sort: Int64 {
-        if looksPlain { return 1 }
-        if opensEpoch { return 2 }
-        return roleChanges.values.contains { $0 != nil } && number > 0 ? 3 : 0
     }
 }
 

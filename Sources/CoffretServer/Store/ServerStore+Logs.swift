@@ -24,6 +24,10 @@ package enum ZoneState: Sendable {
 extension ServerStore {
     /// Links that look like plain checkpoints, of one device in one vault: so many in so many milliseconds (C3).
     static let plainRates: [(count: Int, milliseconds: Int64)] = [(4, 3_600_000), (26, 24 * 3_600_000)]
+    static let dayMilliseconds: Int64 = 86_400_000
+    /// Epochs that an account opens in a vault, and accounts that it adds to vaults.
+    static let epochRate: (count: Int, milliseconds: Int64) = (20, dayMilliseconds)
+    static let additionRate: (count: Int, milliseconds: Int64) = (60, dayMilliseconds)
     /// A checkpoint of this age is named by a collection whoever acknowledged it (G5).
     static let checkpointMilliseconds: Int64 = 30 * 86_400_000
 
@@ -93,32 +97,44 @@ extension ServerStore {
         }
     }
 
-    /// C3, as far as a server can see: it reads no checkpoint, and a refutation looks like a plain one.
+    /// C3, as far as a server can see: it reads no checkpoint, and a refutation looks like a plain one. And so many epochs
+    /// of an account in a vault, and additions of it in all.
     ///
     /// - Throws: `LinksRefusal`.
     func checkRate(of effects: [MemberEffect], in zone: Int64, _ session: any SQLSession) throws {
         let time = age.now
-        for plain in Dictionary(
-            grouping: effects.filter(\.looksPlain), by: { [$0.accountID.bytes, $0.deviceID.bytes] }
-        ).values {
-            guard let author = plain.first else { continue }
-            for rate in Self.plainRates {
+        for some in Dictionary(grouping: effects, by: { [$0.accountID.bytes, $0.deviceID.bytes] }).values {
+            guard let author = some.first else { continue }
+            let (account, device) = (SQLValue.bytes(author.accountID.bytes), SQLValue.bytes(author.deviceID.bytes))
+            let number = SQLValue.int(zone)
+            for (sort, rate, condition, values) in [
+                (MemberEffect.plainSort, Self.plainRates[0], "number = $4 AND device = $5", [number, device]),
+                (MemberEffect.plainSort, Self.plainRates[1], "number = $4 AND device = $5", [number, device]),
+                (MemberEffect.epochSort, Self.epochRate, "number = $4", [number]),
+                (MemberEffect.additionSort, Self.additionRate, "seq > 0", []),
+            ] {
+                let count = some.count { $0.sort == sort }
+                guard count > 0 else { continue }
                 let times = try session.query(
                     """
-                    SELECT time FROM steps WHERE number = $1 AND account = $2 AND device = $3 AND sort = 1 AND time > $4
-                    ORDER BY time
-                    """,
-                    [
-                        .int(zone), .bytes(author.accountID.bytes), .bytes(author.deviceID.bytes),
-                        .int(time - rate.milliseconds),
-                    ])
-                let surplus = times.count + plain.count - rate.count
-                guard surplus > 0 else { continue }
-                let free = times.isEmpty ? time : times[min(surplus, times.count) - 1][0].int
-                let wait = max(1, free + rate.milliseconds - time)
-                throw LinksRefusal(outcome: .tooMany(retryAfterSeconds: Int((wait + 999) / 1_000)))
+                    SELECT time FROM steps WHERE account = $1 AND sort = $2 AND time > $3 AND \(condition) ORDER BY time
+                    """, [account, .int(sort), .int(time - rate.milliseconds)] + values
+                ).map { $0[0].int }
+                guard let wait = Self.wait(for: count, after: times, at: time, rate: rate) else { continue }
+                throw LinksRefusal(outcome: .tooMany(retryAfterSeconds: wait))
             }
         }
+    }
+
+    /// - Parameter times: of those that count against the rate, ascending.
+    /// - Returns: seconds after which there is room for so many more; nil: now.
+    static func wait(
+        for count: Int, after times: [Int64], at time: Int64, rate: (count: Int, milliseconds: Int64)
+    ) -> Int? {
+        let surplus = times.count + count - rate.count
+        guard surplus > 0 else { return nil }
+        let free = times.isEmpty ? time : times[min(surplus, times.count) - 1]
+        return Int((max(1, free + rate.milliseconds - time) + 999) / 1_000)
     }
 
     // MARK: Collections

@@ -11,6 +11,8 @@ extension ServerStore {
         UNION ALL SELECT account, LENGTH(data) AS size FROM chunks WHERE number = $1 AND created > 0
         UNION ALL SELECT account, LENGTH(data) AS size FROM acks WHERE number = $1
         UNION ALL SELECT account, LENGTH(data) AS size FROM collections WHERE number = $1
+        UNION ALL SELECT account, LENGTH(data) AS size FROM histories WHERE number = $1
+        UNION ALL SELECT sender, LENGTH(data) AS size FROM keyletters WHERE number = $1
         UNION ALL SELECT s.payer, LENGTH(l.link) AS size FROM steps s JOIN links l ON l.seq = s.seq
             WHERE s.number = $1 AND l.kind = 3 AND l.chain = $2
         """
@@ -43,10 +45,11 @@ extension ServerStore {
         for table in ["staging", "placed"] {
             try session.run("DELETE FROM \(table) WHERE number = $1 AND account = $2", number, from)
         }
+        try dropLetters(in: zone, "account = $2", [from], session)
         let counted = try countedByteCounts(of: zone, id, session).first { $0.account == leaver }?.byteCount ?? 0
         for (table, column) in [
             ("objects", "account"), ("chunks", "account"), ("collections", "account"), ("swept", "account"),
-            ("steps", "payer"), ("zones", "account"),
+            ("histories", "account"), ("keyletters", "sender"), ("steps", "payer"), ("zones", "account"),
         ] {
             try session.run("UPDATE \(table) SET \(column) = $1 WHERE number = $2 AND \(column) = $3", to, number, from)
         }

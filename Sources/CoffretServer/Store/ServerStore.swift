@@ -153,9 +153,10 @@ package struct ServerStore: Sendable {
             ("objects WHERE account = $1 AND seq > 0 AND \(there)", "data"),
             ("chunks WHERE account = $1 AND created > 0 AND \(there)", "data"),
             ("uploads WHERE account = $1", "data"), ("mail WHERE account = $1", "data"),
-            ("links WHERE kind = 1 AND chain = $1", "link"), ("branches WHERE account = $1", "link"),
+            ("links WHERE kind <= 2 AND chain = $1", "link"), ("branches WHERE account = $1", "link"),
             ("collections WHERE account = $1 AND \(there)", "data"),
-            ("acks WHERE account = $1 AND \(there)", "data"),
+            ("acks WHERE account = $1 AND \(there)", "data"), ("histories WHERE account = $1 AND \(there)", "data"),
+            ("keyletters WHERE sender = $1 AND \(there)", "data"),
             (
                 """
                 steps s JOIN zones z ON z.number = s.number
