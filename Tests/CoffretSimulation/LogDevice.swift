@@ -90,11 +90,10 @@ package final class LogDevice: LogKeyring {
         for other in person.devices where other !== self && person.isTrusted(other) {
             other.offered.append((epoch, key))
         }
-        guard let hash = Bytes32(person.random.bytes(count: 32)) else { throw SimulationFailure("no hash") }
-        return MadeKey(epoch: epoch, key: key, historyHash: hash)
+        return MadeKey(epoch: epoch, key: key)
     }
 
-    package func settle(_ members: VerifiedMembers) throws {
+    package func settle(_ members: VerifiedMemberRights) throws {
         for (epoch, key) in offered where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
             vaultKeys[epoch] = key
         }
@@ -107,6 +106,10 @@ package final class LogDevice: LogKeyring {
         }
         let newest = members.keyCommitments.keys.max() ?? 1
         offered.removeAll { $0.epoch <= newest }
+    }
+
+    package func offer(_ keys: [UInt32: VaultKey]) throws {
+        for (epoch, key) in keys.sorted(by: { $0.key < $1.key }) { offered.append((epoch, key)) }
     }
 
     private static func keys(_ person: LogPerson, _ keys: [UInt32: VaultKey], _ local: LocalKey) -> VaultKeys {

@@ -108,6 +108,8 @@ package final class LogServer: LogSite {
                 case .conflict: return .refused(code: "commits")
                 }
             case .links(let post): return try posted(sent(post), by: owner)
+            // These worlds have one person each.
+            case .members, .keys, .letters, .letterOpened: return .refused(code: "server.request.unknown")
             case .collections(let after):
                 return .collections(try sent(store.collectionRecords(after: after, in: zone, for: owner)))
             case .sweep(let sweep):

@@ -37,6 +37,8 @@ package enum Context: String, CaseIterable, Sendable {
 
     // Derivation from the vault key of an epoch, for the sealed parts of member links; context: vault id ‖ epoch.
     case memberDetailsKey = "member-details/key"
+    // The same, for the older keys that lie under a newer one.
+    case epochHistoryKey = "epoch-history/key"
 
     // Derivations from a vault's local key; context: vault id.
     case journal = "journal"
@@ -102,6 +104,8 @@ package enum Context: String, CaseIterable, Sendable {
     // Associated data: vault id ‖ number of the link.
     case memberDetails = "member-details/seal"
     case memberCheckpoint = "member-checkpoint/seal"
+    // Associated data: vault id ‖ epoch.
+    case epochHistory = "epoch-history/seal"
     case acknowledgementSeal = "acknowledgement/seal"
     case headsSeal = "heads/seal"
     case headRecord = "heads/record"
