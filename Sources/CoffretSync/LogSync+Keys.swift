@@ -2,11 +2,11 @@
 // sent it, and who lacks one writes nothing.
 
 internal import CoffretBase
-internal import CoffretCrypto
+package import CoffretCrypto
 internal import CoffretHistory
 internal import CoffretLogs
 internal import CoffretStorage
-internal import CoffretTrust
+package import CoffretTrust
 internal import CoffretWire
 
 extension LogSync {
@@ -42,7 +42,7 @@ extension LogSync {
     }
 
     /// The keys in a history object that the chain commits to, and the epochs of those that are others (R56).
-    static func olderKeys(
+    package static func olderKeys(
         in history: [UInt8], epoch: UInt32, key: VaultKey, _ chain: VerifiedMemberRights
     ) -> (keys: [UInt32: VaultKey], wrong: [UInt32]) {
         guard epoch > 1 else { return ([:], []) }
@@ -57,7 +57,7 @@ extension LogSync {
     func letters(to accounts: [ChainID], epoch: UInt32, key: VaultKey, memberHead: ChainPosition) throws -> [[UInt8]] {
         guard let people, !accounts.isEmpty else { return [] }
         let wish = LetterWish(
-            accounts: accounts.sortedByBytes, epoch: epoch, key: key, splitKey: keys.splitKey, memberHead: memberHead)
+            vaultID: repository.keys.vaultID, accounts: accounts.sortedByBytes, epoch: epoch, key: key, splitKey: keys.splitKey, memberHead: memberHead)
         return try people.letters(wish, accounts: follower.accounts)
     }
 

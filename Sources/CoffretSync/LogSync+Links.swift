@@ -60,6 +60,7 @@ extension LogSync {
             let head = ChainPosition(number: draft.link.sequenceNumber, hash: hash)
             letters = try self.letters(to: recipients, epoch: epoch, key: key, memberHead: head)
         }
+        draftLetterCount = letters.count
         return .members(
             MemberPost(link: draft.link.encoded, history: draft.history, letters: letters, expectedHead: head))
     }
@@ -67,6 +68,9 @@ extension LogSync {
     private func makeDraft(closingOnly: Bool) throws -> Bool {
         let (mayWrite, isTaken) = try repository.ask { (machine) in
             (machine.mayWrite, machine.members.takenCount == machine.members.chain.count)
+        }
+        if !closingOnly, case .add? = options.change, report.changeNumber == nil, let introduced = options.introduced {
+            follower.introduce(introduced)
         }
         // A link behind one that this device cannot read would be refused.
         guard follower.waitingLinkCount == 0,
@@ -174,6 +178,8 @@ extension LogSync {
         draft = nil
         if link.root != nil { memory.lacksTree = false }
         report.linkCount += 1
+        report.letterCount += draftLetterCount
+        draftLetterCount = 0
         if isChange { report.changeNumber = link.effect.number }
         do throws(FollowFailure) { try follower.takeOwn(link: link.link, keys: keys) } catch {
             throw SyncError(.chainsRefused, at: "\(error)", cause: error)

@@ -69,6 +69,7 @@ package final class LogSync {
     package var people: (any VaultPeople)?
     /// What the server keeps of the vault's newest key.
     var zoneKeys: ZoneKeys?
+    var draftLetterCount = 0
     /// The draft makes the wanted change.
     var isChange = false
     /// Looked for a key, or for members without one, in this sync.

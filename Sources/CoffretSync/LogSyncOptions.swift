@@ -21,6 +21,8 @@ extension LogSync {
         package var headsKey: HeadsKey?
         /// What a person wants of the vault's members. It is done when the report says by which link.
         package var change: MemberChange?
+        /// Whom `change` adds, as this device has followed that account.
+        package var introduced: FollowedAccount?
         /// The person was shown links that lack confirmation, and takes or undoes them with `change` (K8).
         package var shown: ShownLinks?
         /// A person waits: links that are due are written at once.
@@ -34,6 +36,7 @@ extension LogSync {
 
 /// Members of a vault to whom its key is to be sealed.
 package struct LetterWish: Sendable {
+    package let vaultID: VaultID
     package let accounts: [ChainID]
     package let epoch: UInt32
     package let key: VaultKey

@@ -23,6 +23,8 @@ package struct SyncOptions: Sendable {
     package var purges: [EntityID] = []
     /// What a person wants of the vault's members.
     package var change: MemberChange?
+    /// Whom it adds, as this device has followed that account.
+    package var introduced: FollowedAccount?
     /// He was shown the links that lack confirmation, which the change takes or undoes (K8).
     package var shown: ShownLinks?
     /// A person waits: links that are due are written at once.

@@ -64,7 +64,7 @@ final class ZoneRun {
             wanted.writesCheckpoint = true
         }
         wanted.purges = options.purges
-        (wanted.change, wanted.shown) = (options.change, options.shown)
+        (wanted.change, wanted.introduced, wanted.shown) = (options.change, options.introduced, options.shown)
         (wanted.hurries, wanted.looksForLetters) = (options.hurries || options.change != nil, looksForLetters)
         wanted.headsKey = try store.keyring.headsKey()
         var current: LogSync?

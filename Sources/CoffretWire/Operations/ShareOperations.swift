@@ -226,14 +226,12 @@ package struct ShareChange: StoreOperation {
         package var person = ShareMember()
         package var isRemoved = false
         package var epoch = 0
-        package var unheard: [String] = []
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("vault", \.vault, "its name"), RecordField("person", \.person, "as it was before"),
             RecordField("removed", \.isRemoved, "whether it is no member any more"),
-            RecordField("epoch", \.epoch, "number of the vault's newest key"),
-            RecordField("unheard", \.unheard, "members that have not acknowledged it yet"))
+            RecordField("epoch", \.epoch, "number of the vault's newest key"))
     }
 }
 
