@@ -21,7 +21,8 @@ extension StoreDesk {
     /// - Parameter prepare: fills in the rest.
     /// - Throws: `SyncError`, a `MemberError` below it; nothing was changed then.
     fileprivate func change(
-        _ record: VaultRecord, _ sync: AccountSync, to change: MemberChange, _ prepare: (inout SyncOptions) -> Void = { _ in }
+        _ record: VaultRecord, _ sync: AccountSync, to change: MemberChange,
+        _ prepare: (inout SyncOptions) -> Void = { _ in }
     ) throws -> SyncReport {
         var options = SyncOptions()
         (options.change, options.hurries) = (change, true)
@@ -83,7 +84,7 @@ extension StoreDesk {
     /// Vaults into which somebody added the account, and that it has not accepted.
     fileprivate func waitingVaults(_ sync: AccountSync) throws -> [VaultIntake] {
         var found: [VaultIntake] = []
-        for entry in try sync.memberships() where entry.state == 1 {
+        for entry in try sync.account.connection.memberships() where entry.state == 1 {
             guard let id = VaultID(entry.zone), let intake = try sync.intake(of: id), !intake.own.hasAccepted else {
                 continue
             }
@@ -169,7 +170,9 @@ extension StoreDesk {
         }
         let vault = try store.openVault(shared.vaultID.hex, isWritable: false)
         defer { vault.close() }
-        let rootTime = try vault.repository.ask { (machine) in machine.base.map { machine.members.chain.states[$0].time } }
+        let rootTime = try vault.repository.ask { (machine) in
+            machine.base.map { machine.members.chain.states[$0].time }
+        }
         let (age, overflow) = surroundings.clock.now.subtractingReportingOverflow(rootTime ?? 0)
         let isDue = rootTime == nil || overflow || age > Self.checkpointAge
         var options = SyncOptions()
@@ -209,7 +212,7 @@ extension StoreDesk {
         if let known = try store.vaults.first(where: { $0.vaultID == intake.vaultID }) { return known }
         if let obstacle = intake.obstacle { throw obstacle }
         guard let splitKey = intake.splitKey else { throw SyncError(.keyAwaited) }
-        let name = wanted ?? Self.localName(intake.name, among: try store.vaults.map(\.name))
+        let name = try wanted ?? Self.localName(intake.name, among: store.vaults.map(\.name))
         var chains = intake.chains
         do throws(FollowFailure) { _ = try chains.finish(keys: GivenKeys(keys: intake.keys)) } catch {
             throw SyncError(.chainsRefused, at: "\(error)", cause: error)
@@ -245,7 +248,7 @@ extension ShareChange: PerformedOperation {
         try desk.follow(sync.account)
         let members = try VaultMembers(record, desk.store, desk.personNames())
         let account = try members.member(person)
-        guard account != members.own || role != nil else {
+        guard role != nil || account != members.own else {
             throw CommandFailure(
                 .usage, .inputInvalid, "you cannot remove yourself",
                 hint: "coffret share leave \(record.vaultID.hex.prefix(8)) leaves the vault")
@@ -336,7 +339,8 @@ private struct MemberReview {
             var message = WaitingLinkMessage()
             message.number = number
             message.account = link.accountID.hex
-            message.device = account == members.own ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
+            message.device =
+                account == members.own ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
             message.time = link.details.map { WireMoment($0.time) }
             message.words = words(link, before: state.states[number - 1])
             return message
@@ -376,6 +380,8 @@ private struct MemberReview {
             guard let role = now[touched]?.role, role != before[touched]?.role else { continue }
             changes.append(MemberOperation.RoleChange(touched, before[touched]?.role))
         }
-        return changes.isEmpty ? .confirm([account]) : .changeRoles(changes.sorted { $0.accountID.hex < $1.accountID.hex }, confirming: [account])
+        return changes.isEmpty
+            ? .confirm([account])
+            : .changeRoles(changes.sorted { $0.accountID.hex < $1.accountID.hex }, confirming: [account])
     }
 }

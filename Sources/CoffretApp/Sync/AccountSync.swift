@@ -159,7 +159,9 @@ package final class AccountSync {
         } catch let error as SyncError where error.code == .refused || error.code == .chainsRefused {
             guard try lacksZone(record, error, transport) else { throw error }
             // Another person's vault that is not shown is not this person's any more.
-            guard try store.isFoundedHere(record) else { throw SyncError(.memberUnknown, at: record.name, cause: error) }
+            guard try store.isFoundedHere(record) else {
+                throw SyncError(.memberUnknown, at: record.name, cause: error)
+            }
             // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
             try account.makeZone(for: record)
             return try attempt()

@@ -5,8 +5,8 @@ internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
-internal import CoffretHistory
 internal import CoffretHTTP
+internal import CoffretHistory
 internal import CoffretKeys
 internal import CoffretLogs
 internal import CoffretMessages
@@ -37,17 +37,13 @@ struct VaultIntake {
     var name: String? {
         guard let splitKey, let link = chains.links.first else { return nil }
         let key: LinkDetailsKey = KDF.derive(from: splitKey, .linkDetailsKey, rights.foundation.random)
-        return (try? LinkDetails.open(
-            link.sealedPart, kind: .member, subject: rights.foundation.random, key: key))?.name
+        return
+            (try? LinkDetails.open(
+                link.sealedPart, kind: .member, subject: rights.foundation.random, key: key))?.name
     }
 }
 
 extension AccountSync {
-    /// Vaults in which the account is a participant, as the server says.
-    func memberships() throws -> [Memberships.Entry] {
-        try account.connection.exchange("GET", "/v1/memberships", as: Memberships.self).entries
-    }
-
     /// Follows the chains of a vault that is not in the store, and opens the letter to this account.
     ///
     /// - Returns: nil if the account is none of its members.

@@ -77,12 +77,14 @@ struct VaultMembers {
     func member(_ wanted: String) throws -> ChainID {
         let members = rights.rights.members.keys
         let named = members.filter { name(of: $0)?.lowercased() == wanted.lowercased() }
-        let found = named.isEmpty && wanted.utf8.count >= 4 ? members.filter { $0.hex.hasPrefix(wanted.lowercased()) } : named
+        let found =
+            named.isEmpty && wanted.utf8.count >= 4 ? members.filter { $0.hex.hasPrefix(wanted.lowercased()) } : named
         guard let first = found.first else { throw SyncError(.memberUnknown, at: wanted) }
         guard found.count == 1 else {
             throw CommandFailure(
                 .ambiguous, .deviceAmbiguous, "\(found.count) members are called \"\(TextWidth.displaySafe(wanted))\"",
-                details: found.map { String($0.hex.prefix(8)) }, hint: "coffret share members VAULT lists them; use the id")
+                details: found.map { String($0.hex.prefix(8)) },
+                hint: "coffret share members VAULT lists them; use the id")
         }
         return first
     }

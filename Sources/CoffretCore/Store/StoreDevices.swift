@@ -6,6 +6,7 @@ package import CoffretCrypto
 package import CoffretKeys
 package import CoffretLogs
 internal import CoffretStorage
+internal import CoffretTrust
 
 extension Store {
     /// Makes the store of a device that joined an account: its keyring, and a place for each synced vault, empty until

@@ -13,6 +13,9 @@ extension FailureMeaning {
         "sharing.role.viewer": FailureMeaning(
             .permission, "you may read this vault, and not change it",
             hint: "its owner can change that: coffret share members VAULT says who that is"),
+        "account.person.unknown": FailureMeaning(
+            .notFound, "the server knows nobody of that address", showsPlace: true,
+            hint: "ask the person for it again: coffret contact me says it there"),
         "sharing.change.waits": FailureMeaning(
             .busy, "the members of the vault cannot be changed now; nothing was changed", showsPlace: true,
             hint: "coffret sync, then try again"),
