@@ -181,6 +181,7 @@ let libraries: [Target] = [
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
             "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge",
+            "CoffretSharing",
         ]),
     // 9. Commands for people and scripts.
     library(

@@ -21,8 +21,8 @@ package final class AccountSync {
     private let records: SyncRecords
     /// Whether what is being done is still wanted.
     private let isWanted: () -> Bool
-    /// Seals and opens letters; nil: nobody else has these vaults.
-    package var people: (any VaultPeople)?
+    /// Seals and opens letters.
+    let people: AccountPeople
     private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
     /// By which files come in the background: breaking one off costs changes no new connection.
     private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
@@ -31,12 +31,13 @@ package final class AccountSync {
 
     package init(
         _ account: Account, records: SyncRecords, clock: any WallClock,
-        isWanted: @escaping () -> Bool = { true }
+        random: any RandomSource = SystemRandomSource(), isWanted: @escaping () -> Bool = { true }
     ) {
         self.account = account
         self.isWanted = isWanted
         self.clock = clock
         self.records = records
+        people = AccountPeople(account, random: random, clock: clock)
     }
 
     package var store: Store { account.store }

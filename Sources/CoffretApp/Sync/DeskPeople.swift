@@ -72,5 +72,7 @@ extension StoreDesk {
 
 extension AccountSync {
     /// The newest link of another account's identity chain; nil while it has none.
-    func identityHead(of person: FollowedAccount) throws -> Bytes32? { nil }
+    func identityHead(of person: FollowedAccount) throws -> Bytes32? {
+        try account.identity(of: person).flatMap { Bytes32($0.head.linkHash) }
+    }
 }

@@ -73,7 +73,7 @@ extension AccountSync {
         var (keys, splitKey, obstacle): ([UInt32: VaultKey], SplitKey?, SyncError?) = ([:], nil, nil)
         let epoch = rights.rights.epoch
         if case .keys(let given) = try transport.send(.keys, page: { _ in }), given.epoch == epoch,
-            let opened = try people?.key(
+            let opened = try people.key(
                 in: given.letter, epoch: epoch, chain: rights, accounts: follower.accounts)
         {
             let older = LogSync.olderKeys(in: given.history, epoch: epoch, key: opened.key, rights)

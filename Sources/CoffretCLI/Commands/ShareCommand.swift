@@ -59,12 +59,12 @@ enum ShareCommand {
 
     private static func add(_ context: CommandContext) throws {
         try ServerAccess.checkJoined(context)
-        let store = try CommandStore.open(context)
+        let session = try StoreSession.open(context, with: .passphraseAnew)
         var request = ShareAdd()
         (request.vault, request.person) = (context.arguments.required(vault), context.arguments.required(person))
         request.role = context.arguments.value(role).flatMap(ShareRole.init(rawValue:)) ?? .viewer
         request.isTrial = true
-        let found = try store.perform(request)
+        let found = try request.perform(on: session.desk)
         let (who, name) = (found.person.words, TextWidth.displaySafe(found.vault))
         var text =
             "\(who) (\(NumberText.counted(found.person.deviceCount, "device"))) will \(request.role.verb) the vault "
@@ -74,7 +74,7 @@ enum ShareCommand {
         try context.confirmDanger(
             text, question: "Share?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         (request.isTrial, request.person) = (nil, found.person.account)
-        let added = try store.perform(request)
+        let added = try request.perform(on: session.desk)
         try context.confirmDone(added.json) {
             "\(who) was added to \"\(name)\"."
                 + (added.hasKey
@@ -198,9 +198,9 @@ enum ShareCommand {
 
     private static func change(_ request: inout ShareChange, _ context: CommandContext) throws -> ShareChange.Answer {
         try ServerAccess.checkJoined(context)
-        let store = try CommandStore.open(context)
+        let session = try StoreSession.open(context, with: .passphraseAnew)
         (request.vault, request.person) = (context.arguments.required(vault), context.arguments.required(member))
-        return try store.perform(request)
+        return try request.perform(on: session.desk)
     }
 
     private static func leave(_ context: CommandContext) throws {

@@ -33,22 +33,23 @@ enum ShareReviewing {
         guard !(takes && undoes) else {
             throw CommandFailure(.usage, .inputInvalid, "--take and --undo are not for one call")
         }
-        let store = try CommandStore.open(context)
         var request = ShareReview()
         (request.vault, request.person) = (
             context.arguments.required(ShareCommand.vault), context.arguments.value(person)
         )
-        let shown = try store.perform(request)
         guard takes || undoes else {
+            let shown = try CommandStore.open(context).perform(request)
             return try context.print(shown.json) { text(shown, context) }
         }
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        let shown = try request.perform(on: session.desk)
         if !shown.links.isEmpty {
             try context.confirmDanger(
                 text(shown, context), question: takes ? "Do they count?" : "Take them back?",
                 isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
         (request.decision, request.linkCount) = (takes ? .take : .undo, shown.links.count)
-        let decided = try store.perform(request)
+        let decided = try request.perform(on: session.desk)
         try context.confirmDone(decided.json) {
             guard decided.isDecided else { return "No link waits for your word." }
             return takes ? "They count." : "They were taken back."
