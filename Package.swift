@@ -386,7 +386,7 @@ let testTargets: [Target] = [
         name: "CoffretSimulation",
         dependencies: [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
+            "CoffretKeys", "CoffretSharing", "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
         name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretTestSupport"],
@@ -395,7 +395,7 @@ let testTargets: [Target] = [
         "CoffretSyncTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport", "CoffretSimulation",
+            "CoffretSharing", "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport", "CoffretSimulation",
         ]),
     // The real executable, driven as a person or a script would.
     tests(

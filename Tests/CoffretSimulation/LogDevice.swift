@@ -72,6 +72,15 @@ package final class LogDevice: LogKeyring {
         repository = try Self.open(person, secrets, vaultKeys, local, saved.chains, disk)
     }
 
+    /// The chains as the last sync left them.
+    package var chains: FollowedChains? { followed.flatMap { FollowedChains(decoding: $0) }.map(finished) }
+
+    private func finished(_ chains: FollowedChains) -> FollowedChains {
+        var chains = chains
+        _ = try? chains.finish(keys: self)
+        return chains
+    }
+
     package var id: UniqueID { secrets.id }
     package var owner: SessionOwner { SessionOwner(accountID: person.account.bytes, deviceID: id.bytes) }
     package var now: Milliseconds { person.server.clock.now + clockError }
@@ -196,6 +205,7 @@ package final class LogDevice: LogKeyring {
         let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
         let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
         sync.willPush = willPush
+        sync.people = person.letters
         defer { followed = sync.follower.encoded }
         requests = []
         while let request = try sync.next(now: now) {
