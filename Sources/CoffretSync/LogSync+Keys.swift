@@ -57,7 +57,8 @@ extension LogSync {
     func letters(to accounts: [ChainID], epoch: UInt32, key: VaultKey, memberHead: ChainPosition) throws -> [[UInt8]] {
         guard let people, !accounts.isEmpty else { return [] }
         let wish = LetterWish(
-            vaultID: repository.keys.vaultID, accounts: accounts.sortedByBytes, epoch: epoch, key: key, splitKey: keys.splitKey, memberHead: memberHead)
+            vaultID: repository.keys.vaultID, accounts: accounts.sortedByBytes, epoch: epoch, key: key,
+            splitKey: keys.splitKey, memberHead: memberHead)
         return try people.letters(wish, accounts: follower.accounts)
     }
 

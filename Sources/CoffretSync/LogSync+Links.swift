@@ -152,7 +152,7 @@ extension LogSync {
     ///
     /// Under an epoch that ends, nothing is sent: the link has no root then, and what it accepts comes behind it.
     private func needs(of link: LinkDraft, behind before: Frontier) throws -> [BlobName] {
-        guard link.opens == nil else { return [] }
+        guard link.opens == nil, link.hasCheckpoint else { return [] }
         var names: [BlobName] = []
         var pusher = try LogPusher(repository: repository, served: ServedLogs(memory, in: repository))
         while let name = pusher.nextName() {
@@ -220,7 +220,7 @@ extension MemberChange {
 extension LinkDraft {
     /// Whether somebody else has the vault, before or behind the link.
     fileprivate func isForPeople(behind rights: MemberRights) -> Bool {
-        rights.members.count > 1 || !effect.roleChanges.isEmpty
+        rights.members.count > 1 || !effect.roleChanges.isEmpty || !history.isEmpty
     }
 
     func item(in vaultID: VaultID, on head: [UInt8]?) -> LinkPost.Item {

@@ -120,6 +120,8 @@ package final class VaultSyncer {
             if options.change != nil, logs.linkCount > 0 { continue }
             if let change = options.change { throw Self.obstacle(to: change, logs) }
             if logs.awaitsKey { throw SyncError(.keyAwaited) }
+            // The newest key is here, and an older one is not: the next epoch brings it.
+            if logs.waitingLinks?.code == .keyMissing { throw SyncError(.historyDiffers) }
             if logs.isEpochStale { throw SyncError(.epochStale) }
             if options.acknowledges { try audit(run, options, &report) }
             if looksForLetters { lookedForLetters = clock.now }
@@ -127,6 +129,7 @@ package final class VaultSyncer {
             report.version = try writer.stateVersion
             break
         }
+        if options.change != nil { throw SyncError(.contended) }
         if report.receivedEntryCount > 0 {
             try refresh()
             report.conflictedItemCount = try before.added(in: vault)

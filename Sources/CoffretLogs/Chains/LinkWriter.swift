@@ -23,6 +23,8 @@ package struct LinkDraft: Sendable {
     package let key: VaultKey?
     /// What it does, as its author checked it.
     package let effect: MemberEffect
+    /// Whether it accepts entries, which are at the server before it.
+    package let hasCheckpoint: Bool
 }
 
 /// Writes the next link of one vault.
@@ -108,7 +110,14 @@ package struct LinkWriter {
             try machine.obstacle(to: purpose, hasUnreadable: hasUnreadable, now: now)
         }
         // C3 is for the links that devices write by themselves.
-        let isAllowed = (isAlone || due.isAsked) && obstacle == .tooSoon || shown != nil && obstacle == .behind
+        let isAllowed =
+            switch obstacle {
+            case .tooSoon: isAlone || due.isAsked
+            case .behind: shown != nil
+            // A removal needs its epoch, whoever opened those before.
+            case .epochRow: change?.endsReading == true
+            default: false
+            }
         if let obstacle, !isAllowed { return .failure(obstacle) }
         // A tree under the key of before would show the ones who leave what was written since.
         let writesRoot = !opensEpoch
@@ -133,7 +142,7 @@ package struct LinkWriter {
             LinkDraft(
                 link: link, root: plan.root, opens: made?.epoch,
                 closes: !links.closings.isEmpty || change?.closes == true, bareForms: bareTips.values.sorted(),
-                history: history, key: made?.key, effect: preview.effect))
+                history: history, key: made?.key, effect: preview.effect, hasCheckpoint: true))
     }
 
     /// A link that adds, accepts or leaves.
@@ -176,7 +185,7 @@ package struct LinkWriter {
         return .success(
             LinkDraft(
                 link: link, root: nil, opens: nil, closes: false, bareForms: [], history: [], key: nil,
-                effect: preview.effect))
+                effect: preview.effect, hasCheckpoint: false))
     }
 
     /// All older keys under a new one; empty in a vault of one account, whose devices get keys in boxes.
