@@ -93,6 +93,8 @@ let libraries: [Target] = [
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
+    // 5. People: their cards and addresses, and letters between them.
+    library("CoffretSharing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys"]),
     // 4. How a new device and a trusted one find out that nobody is in between.
     library("CoffretPairing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
     // 4. A client for servers: HTTP and WebSocket over TLS with pinned keys.
@@ -180,6 +182,7 @@ let libraries: [Target] = [
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
             "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CPSL",
+            "CoffretSharing",
         ]),
     // 9. Commands for people and scripts.
     library(
@@ -334,6 +337,9 @@ let testTargets: [Target] = [
         ]),
     tests(
         "CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
+    tests(
+        "CoffretSharingTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretSharing", "CoffretTestSupport"]),
     tests("CoffretKeysTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretTestSupport"]),
     tests(
         "CoffretCoreTests",
@@ -389,7 +395,7 @@ let testTargets: [Target] = [
         name: "CoffretSimulation",
         dependencies: [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
+            "CoffretKeys", "CoffretSharing", "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
         name: "coffret-simulator",
@@ -399,7 +405,7 @@ let testTargets: [Target] = [
         "CoffretSyncTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport", "CoffretSimulation",
+            "CoffretSharing", "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport", "CoffretSimulation",
         ]),
     // The real executable, driven as a person or a script would.
     tests(

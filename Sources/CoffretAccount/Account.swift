@@ -14,7 +14,7 @@ internal import CoffretWire
 package final class Account {
     package let store: Store
     package let connection: ServerConnection
-    private let clock: any WallClock
+    let clock: any WallClock
     private let lock: AccountLock
     /// With other processes of this device.
     package var patience: AccountPatience {

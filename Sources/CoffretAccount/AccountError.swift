@@ -30,6 +30,8 @@ package struct AccountError: Error, Sendable {
         case paperNotTrusted = "account.paper.not-trusted"
         /// No device has sealed keys to the paper device, or the server withholds them.
         case paperWithoutKeys = "account.paper.no-keys"
+        /// The server has no such account, or hides it.
+        case personUnknown = "account.person.unknown"
         /// An error of another layer.
         case failed = "account.failed"
     }

@@ -14,13 +14,20 @@ extension LogRepository {
     ///   - covers: it is for a better root (C9), and accepts what the one that it replaces accepts, too.
     ///   - frontier: closed under what its entries have seen, and not below the base; nil: all that is applied.
     ///   - writesRoot: whether it has a root, where the rules allow one.
+    ///   - shown: the link takes all that are known, since its person was shown those that lack confirmation (K8); nil: it
+    ///     does not.
     /// - Complexity: the keys that changed since the base, and a sync where there is a root.
     package func plan(
         for preview: VerifiedMemberLink, purges: [EntityID] = [], covers: Bool = false, writesRoot: Bool = true,
-        upTo frontier: Frontier? = nil
+        upTo frontier: Frontier? = nil, shown: ShownLinks? = nil
     ) throws(StorageError) -> CheckpointPlan {
         try requireWriter()
-        let plan = try ask { (machine) throws(StorageError) in
+        let plan = try ask { (known) throws(StorageError) in
+            var machine = known
+            if let shown {
+                machine.takeAll(heldFrom: shown.undoneFrom)
+                try machine.update()
+            }
             let mayWrite = try machine.mayWriteRoot()
             return try machine.plan(
                 for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers, upTo: frontier)
@@ -82,6 +89,14 @@ extension LogRepository {
         for entry in entries { try walk(entry) { names.insert($0).inserted } }
         return names
     }
+}
+
+/// Links that a person was shown and decided about (K8).
+package struct ShownLinks: Equatable, Sendable {
+    /// The first link that is undone: no entry that states it, or a later one, counts in what the next link accepts.
+    package let undoneFrom: Int?
+
+    package init(undoneFrom: Int?) { self.undoneFrom = undoneFrom }
 }
 
 extension HistoryMachine<DiskHistoryStore> {

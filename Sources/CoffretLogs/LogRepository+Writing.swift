@@ -5,6 +5,7 @@ package import CoffretBase
 internal import CoffretCrypto
 package import CoffretHistory
 package import CoffretStorage
+internal import CoffretTrust
 
 extension LogRepository {
     /// Writes one entry: one transaction, one sync.
@@ -30,15 +31,26 @@ extension LogRepository {
 
     /// Begins an entry that is filled piece by piece; long values go to disk as they come.
     ///
-    /// - Throws: `.readOnly` where this device may not write.
+    /// - Throws: `.readOnly` where this device may not write; `.roleViewer` where its account may not.
     package func beginBatch() throws(StorageError) -> LogBatch {
         try requireWriter()
         guard author.signingKey != nil else { throw StorageError(.readOnly, place: directory) }
+        guard try mayAccountWrite else { throw StorageError(.roleViewer, place: directory) }
         try checkpointIfDue()
         try beginOwnLogIfNeeded()
         let logCount = try ask { (machine) in machine.frontier.count }
         while logCount > HistoryLimits.referenceCountMax, try !nextPlace().place.isSeenWhole { try sayWhatWasSeen() }
         return LogBatch(repository: self, transaction: try blobs.begin())
+    }
+
+    /// Before the chains are here nobody can tell, and nothing can be written either.
+    private var mayAccountWrite: Bool {
+        get throws(StorageError) {
+            let account = author.accountID
+            return try ask { (machine) in
+                machine.members.takenCount == 0 || machine.members.newestState.members[account]?.writes == true
+            }
+        }
     }
 
     // MARK: The place of the next entry

@@ -119,6 +119,10 @@ extension WireError: ListedError {
     package var placeText: String? { place ?? byteOffset.map { "byte \($0)" } }
 }
 
+extension MemberError: ListedError {
+    package var placeText: String? { "link \(sequenceNumber)" }
+}
+
 extension TrustError: ListedError {
     package var placeText: String? { sequenceNumber.map { "link \($0)" } }
 }

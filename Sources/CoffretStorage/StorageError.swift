@@ -45,6 +45,8 @@ package struct StorageError: Error, Equatable, Sendable, CustomStringConvertible
         case formatUnsupported = "storage.format.unsupported"
         case lockBusy = "storage.lock.busy"
         case readOnly = "storage.store.read-only"
+        /// The account may read the vault, and not change it.
+        case roleViewer = "sharing.role.viewer"
         case alreadyExists = "storage.store.already-exists"
         case notFound = "storage.store.not-found"
         case unusable = "storage.store.unusable-after-failure"

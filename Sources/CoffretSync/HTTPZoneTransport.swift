@@ -141,6 +141,23 @@ package final class HTTPZoneTransport: LogTransport {
             case 412: return Self.read(response) { (moved: LinkHeadMoved) in .moved(moved.state) }
             default: return Self.decode(response) { (receipt: LinkReceipt) in .links(receipt) }
             }
+        case .members(let post):
+            let response = try send("POST", zonePath + "/members", post.encoded(), Self.headByteCountMax)
+            switch response.status {
+            case 409: return Self.read(response) { (head: ChainHead) in .conflict(LinkConflict(index: 0, head: head)) }
+            case 412: return Self.read(response) { (head: LogHead) in .moved(head) }
+            default:
+                return Self.decode(response) { (head: ChainHead) in .links(LinkReceipt([head.sequenceNumber])) }
+            }
+        case .keys:
+            let response = try send("GET", zonePath + "/keys", nil, Self.listByteCountMax)
+            return Self.decode(response) { (keys: ZoneKeys) in .keys(keys) }
+        case .letters(let post):
+            let response = try send("POST", zonePath + "/letters", post.encoded(), Self.headByteCountMax)
+            return response.status / 100 == 2 ? .acknowledged : Self.refusal(response)
+        case .letterOpened:
+            let response = try send("DELETE", zonePath + "/letter", nil, Self.headByteCountMax)
+            return response.status / 100 == 2 ? .acknowledged : Self.refusal(response)
         case .collections(let after):
             let query = after.isEmpty ? "" : "?after=" + Hex.encode(after)
             let response = try send("GET", zonePath + "/collections" + query, nil, Self.listByteCountMax)

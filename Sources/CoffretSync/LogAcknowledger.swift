@@ -248,6 +248,7 @@ package final class LogAcknowledger {
         let name = BlobName.derive(type: .entryContext, content: message.span)
         guard
             let word = try? withCBORDecoder(message, { (decoder) throws(CBORError) in try Self.read(&decoder, name) }),
+            word.context.accountID.bytes == entry.accountID,
             word.context.deviceID == entry.deviceID, word.context.vaultID == vaultID,
             !members.isRevoked(entry.deviceID, of: word.context.accountID),
             let key = try? members.signerKey(for: word.context, of: name),

@@ -16,6 +16,13 @@ package enum LogRequest: Equatable, Sendable {
     case fetch([BlobAddress])
     case push(ZonePush)
     case links(LinkPost)
+    /// A link of a vault that several people have, with letters.
+    case members(MemberPost)
+    /// The newest key of the vault, as far as the server has anything of it.
+    case keys
+    case letters(LetterPost)
+    /// The own letter was opened.
+    case letterOpened
     /// Signed collections, from a place on.
     case collections(after: [UInt8])
     case sweep(ZoneSweep)
@@ -49,6 +56,7 @@ package enum LogReply: Equatable, Sendable {
     case links(LinkReceipt)
     /// Another link is there (409).
     case conflict(LinkConflict)
+    case keys(ZoneKeys)
     case collections(CollectionRecords)
     case swept(SweepReceipt)
     case acknowledgements([Acknowledgements.Entry])
@@ -57,6 +65,12 @@ package enum LogReply: Equatable, Sendable {
     case refused(code: String)
     /// No answer, or half of one.
     case unreachable
+}
+
+/// A link of a device that is not trusted any more, which waits for a word of its account.
+package struct WaitingLink: Equatable, Sendable {
+    package let link: Int
+    package let account: ChainID
 }
 
 /// The result of a sync.
@@ -70,6 +84,23 @@ package struct LogReport: Equatable, Sendable {
     package var refusedCount = 0
     /// Links that this sync wrote.
     package var linkCount = 0
+    /// The link that made the wanted change.
+    package var changeNumber: Int?
+    /// What the own account may do by the newest link that was taken; nil: it is no member.
+    package var role: MemberRole?
+    /// It was added, and has not accepted.
+    package var isInvited = false
+    package var memberCount = 0
+    /// The newest key did not come to this account (`sharing.key.awaited`).
+    package var awaitsKey = false
+    /// Older keys that the history object has, and that are others than the chain says (`keys.history.differs`).
+    package var wrongOlderKeys: [UInt32] = []
+    /// A letter came that does not open, or has another key than the chain says.
+    package var hasBadLetter = false
+    /// Letters that this sync sent.
+    package var letterCount = 0
+    /// The first link that lacks its account's confirmation, and who signed it (`trust.member.unconfirmed`).
+    package var waitsForWord: WaitingLink?
     /// Why a link that was due was not written.
     package var obstacle: LinkObstacle?
     /// I2: another copy of this store writes its log, too (`sync.store.rolled-back`); a person is told once.

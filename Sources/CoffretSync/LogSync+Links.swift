@@ -37,21 +37,57 @@ extension LogSync {
         }
         // After two refusals a closing is posted on any head (K2).
         let head = draft.closes && headRefusals < 2 ? zone.address ?? [] : nil
-        return ask(.links(LinkPost([draft.item(in: repository.keys.vaultID, on: head)])), for: .link)
+        return ask(try request(for: draft, on: head), for: .link)
+    }
+
+    /// A link of an account that is alone goes as before; with somebody else it brings what they need.
+    private func request(for draft: LinkDraft, on head: [UInt8]?) throws -> LogRequest {
+        let vaultID = repository.keys.vaultID
+        guard let chain = follower.members, people != nil, draft.isForPeople(behind: chain.rights.rights) else {
+            return .links(LinkPost([draft.item(in: vaultID, on: head)]))
+        }
+        var after = chain.rights.rights
+        after.fold(draft.effect)
+        let own = repository.author.accountID
+        var recipients: [ChainID] = []
+        if draft.opens != nil { recipients = after.members.keys.filter { $0 != own } }
+        // Who comes in anew.
+        recipients += after.members.keys.filter { chain.rights.rights.members[$0] == nil }
+        let epoch = after.epoch
+        var letters: [[UInt8]] = []
+        let key = draft.key ?? keys.vaultKey(ofEpoch: epoch)
+        if let key, let hash = Bytes32(draft.link.hash(inChain: ChainID(vaultID.bytes))) {
+            let head = ChainPosition(number: draft.link.sequenceNumber, hash: hash)
+            letters = try self.letters(to: recipients, epoch: epoch, key: key, memberHead: head)
+        }
+        draftLetterCount = letters.count
+        return .members(
+            MemberPost(link: draft.link.encoded, history: draft.history, letters: letters, expectedHead: head))
     }
 
     private func makeDraft(closingOnly: Bool) throws -> Bool {
-        let mayWrite = try repository.ask { (machine) in
-            machine.mayWrite && machine.members.takenCount == machine.members.chain.count
+        let (mayWrite, isTaken) = try repository.ask { (machine) in
+            (machine.mayWrite, machine.members.takenCount == machine.members.chain.count)
+        }
+        if !closingOnly, case .add? = options.change, report.changeNumber == nil, let introduced = options.introduced {
+            follower.introduce(introduced)
         }
         // A link behind one that this device cannot read would be refused.
-        guard mayWrite, follower.waitingLinkCount == 0 else { return false }
-        guard let writer = LinkWriter(repository: repository, chains: follower.chains, keys: keys) else {
-            throw SyncError(.chainsRefused)
-        }
-        let asked = !closingOnly && (options.writesCheckpoint || !options.purges.isEmpty)
-        guard let due = try writer.due(asked: asked, now: now), due.opensEpoch == closingOnly else { return false }
-        if due.delay > 0 {
+        guard follower.waitingLinkCount == 0,
+            var writer = LinkWriter(repository: repository, chains: follower.chains, keys: keys)
+        else { return false }
+        var change = try wantedChange(closingOnly: closingOnly)
+        if change == .renewKey { writer.isShared = true }
+        let isShown = change != nil && options.shown != nil
+        guard isTaken || isShown, mayWrite || change?.needsNoWriter == true else { return false }
+        let asked = change != nil || !closingOnly && (options.writesCheckpoint || !options.purges.isEmpty)
+        guard let due = try writer.due(asked: asked, now: now) else { return false }
+        let isLate = due.opensEpoch && change?.standsAlone == true && mayWrite
+        // The epoch that is due goes first.
+        if isLate { change = nil }
+        guard change != nil || due.opensEpoch == closingOnly else { return false }
+        let hurries = asked || options.hurries || options.change != nil
+        if due.delay > 0, !hurries {
             // Others find it due, too; a clock that jumps makes nobody wait longer than that.
             let at = min(memory.linkAt ?? now + due.delay, now + LinkSchedule.rootDelayMax)
             guard at <= now else {
@@ -63,7 +99,9 @@ extension LogSync {
         memory.linkAt = nil
         let before = try repository.ask { (machine) in machine.frontier }
         let made = try writer.draft(
-            due, purges: options.purges, hasUnreadable: memory.hasUnreadable, cursor: memory.cursor, now: now)
+            due, change: change, confirms: due.opensEpoch ? ownConfirmations() : [],
+            shown: isShown ? options.shown : nil,
+            purges: options.purges, hasUnreadable: memory.hasUnreadable, cursor: memory.cursor, now: now)
         switch made {
         case nil: return false
         case .failure(let obstacle)?:
@@ -71,16 +109,50 @@ extension LogSync {
             return false
         case .success(let link)?:
             draft = link
+            isChange = change != nil && change == options.change
             draftNeeds = try needs(of: link, behind: before)[...]
             return true
         }
+    }
+
+    /// The wanted change, where its place is here: what ends a right goes before anything is pushed, the rest behind it.
+    private func wantedChange(closingOnly: Bool) throws -> MemberChange? {
+        guard let change = options.change, report.changeNumber == nil else { return nil }
+        if case .add = change, try lacksHistory() { return closingOnly ? .renewKey : nil }
+        return change.isClosing == closingOnly ? change : nil
+    }
+
+    /// Whether an epoch has to come before somebody is added: while the account was alone, no link committed to the split key,
+    /// or older keys lie nowhere for others.
+    private func lacksHistory() throws -> Bool {
+        guard let chain = follower.members else { return false }
+        guard chain.rights.rights.splitKeyCommitment != nil else { return true }
+        let openings = follower.chains.links.dropFirst().compactMap { try? MemberOperation(decoding: $0).opening }
+        return openings.last?.historyHash == Bytes32(BLAKE2b.hash([]))
+    }
+
+    /// K8: the own account, if this device took the device out whose links lack its word, and knew all of them then.
+    private func ownConfirmations() throws -> [ChainID] {
+        let own = repository.author.accountID
+        let isKnown = try repository.step { (machine) throws(StorageError) in
+            let waiting = try machine.due().unconfirmed
+            return !waiting.isEmpty && waiting.allSatisfy { $0 < machine.members.takenCount }
+        }
+        guard isKnown, let chain = follower.accounts[own]?.chain else { return [] }
+        let last = chain.links.last { link in
+            switch try? DeviceOperation(decoding: link.link) {
+            case .revoke, .recover, .revokeAnnounced: true
+            default: false
+            }
+        }
+        return last?.link.signerKey == repository.author.signingKey?.verifyingKey.bytes ? [own] : []
     }
 
     /// Blobs that the server lacks of entries that the link accepts and of its tree, each before what refers to it.
     ///
     /// Under an epoch that ends, nothing is sent: the link has no root then, and what it accepts comes behind it.
     private func needs(of link: LinkDraft, behind before: Frontier) throws -> [BlobName] {
-        guard link.opens == nil else { return [] }
+        guard link.opens == nil, link.hasCheckpoint else { return [] }
         var names: [BlobName] = []
         var pusher = try LogPusher(repository: repository, served: ServedLogs(memory, in: repository))
         while let name = pusher.nextName() {
@@ -106,6 +178,9 @@ extension LogSync {
         draft = nil
         if link.root != nil { memory.lacksTree = false }
         report.linkCount += 1
+        report.letterCount += draftLetterCount
+        draftLetterCount = 0
+        if isChange { report.changeNumber = link.effect.number }
         do throws(FollowFailure) { try follower.takeOwn(link: link.link, keys: keys) } catch {
             throw SyncError(.chainsRefused, at: "\(error)", cause: error)
         }
@@ -114,7 +189,7 @@ extension LogSync {
         try keepChains(follower.chains)
         try repository.takeOwn(chains, isRoot: link.root != nil)
         endOfLinks()
-        if link.opens != nil, try hasNewKeys(members) { endWithNewKeys() }
+        if link.opens != nil, try hasNewKeys() { endWithNewKeys() }
     }
 
     /// Goes on without a link, or behind it.
@@ -124,7 +199,30 @@ extension LogSync {
     }
 }
 
+extension MemberChange {
+    /// Whether it goes before anything is pushed.
+    fileprivate var isClosing: Bool {
+        switch self {
+        case .changeRoles, .confirm, .renewKey: true
+        case .add, .accept, .leave: false
+        }
+    }
+
+    /// Whether also who may not write may do it.
+    fileprivate var needsNoWriter: Bool {
+        switch self {
+        case .accept, .leave, .confirm: true
+        case .add, .changeRoles, .renewKey: false
+        }
+    }
+}
+
 extension LinkDraft {
+    /// Whether somebody else has the vault, before or behind the link.
+    fileprivate func isForPeople(behind rights: MemberRights) -> Bool {
+        rights.members.count > 1 || !effect.roleChanges.isEmpty || !history.isEmpty
+    }
+
     func item(in vaultID: VaultID, on head: [UInt8]?) -> LinkPost.Item {
         LinkPost.Item(
             kind: ChainKind.member.rawValue, chainID: vaultID.bytes, link: link.encoded, expectedHead: head)

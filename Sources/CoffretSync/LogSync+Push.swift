@@ -22,8 +22,9 @@ extension LogSync {
         let epoch = repository.keys.currentEpoch
         let state = try members().newestState
         // K3, and a key that the chain does not have yet.
+        guard mayWrite else { return nil }
         report.isEpochStale = isStale || !(state.oldestEpoch...max(state.oldestEpoch, state.epoch)).contains(epoch)
-        guard mayWrite, !report.isEpochStale else { return nil }
+        guard !report.isEpochStale else { return nil }
         if pusher == nil {
             pusher = try LogPusher(repository: repository, served: ServedLogs(memory, in: repository))
             if pusher?.isAtEnd == true, !keeper.isReplacementDue { return nil }

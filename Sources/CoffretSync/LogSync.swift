@@ -2,10 +2,10 @@
 // came is durable with the place up to which it came, and only a server that takes back what it gave ends a sync.
 
 package import CoffretBase
-package import CoffretCrypto
+internal import CoffretCrypto
 package import CoffretHistory
 package import CoffretLogs
-package import CoffretStorage
+internal import CoffretStorage
 internal import CoffretTrust
 internal import CoffretWire
 
@@ -14,31 +14,15 @@ internal import CoffretWire
 /// While there is a `next` request, `take` its replies. A sync that ended, also with an error, is spent; the next one goes
 /// on from what was durable. Spec: Spec/sync.md.
 package final class LogSync {
-    package struct Options: Sendable {
-        /// A person said that the server was put back: what it lost is pushed again.
-        package var acceptsRestoredServer = false
-        /// Entries of before the checkpoint with which this device began, until all are here.
-        package var readsPast = true
-        package var partByteCountMax = 4 << 20
-        /// A person wants a checkpoint: before history is dropped, or because the vault comes to a server.
-        package var writesCheckpoint = false
-        /// Entities that a person deletes for good; what retracts them is written.
-        package var purges: [EntityID] = []
-        /// Opens what other devices of the account state of other vaults (E9).
-        package var headsKey: HeadsKey?
-
-        package init() {}
-    }
-
     enum Stage {
-        case following, asking, beginning, listing, looking, mending, closing, pushing, linking, past, done
+        case following, asking, beginning, listing, looking, mending, closing, pushing, linking, lettering, past, done
     }
 
     /// The purpose of the last request.
     enum Asked: Equatable {
         case chains, head, changes, past, collections, push(isLast: Bool)
         case blobs(Set<BlobName>)
-        case headBlob, probe, tree, link
+        case headBlob, probe, tree, link, keys, letters, letterEnd
     }
 
     static let attemptCountMax = 24
@@ -81,6 +65,15 @@ package final class LogSync {
     var headRefusals = 0
     /// A sync writes one link.
     var isLinkOver = false
+    /// Seals and opens letters; nil: the account is alone with its vaults.
+    package var people: (any VaultPeople)?
+    /// What the server keeps of the vault's newest key.
+    var zoneKeys: ZoneKeys?
+    var draftLetterCount = 0
+    /// The draft makes the wanted change.
+    var isChange = false
+    /// Looked for a key, or for members without one, in this sync.
+    var hasAskedForKeys = false
     /// What the server took from here or gave before this sync (F5).
     private var before = Frontier()
     /// This device has no state yet (N2).
@@ -141,6 +134,7 @@ package final class LogSync {
                 case .closing: try writeLink(closingOnly: true)
                 case .pushing: try push()
                 case .linking: try writeLink(closingOnly: false)
+                case .lettering: try writeLetters()
                 case .past: try listPast()
                 case .done: nil
                 }
@@ -163,7 +157,8 @@ package final class LogSync {
         case .mending: stage = .closing
         case .closing: stage = .pushing
         case .pushing: stage = .linking
-        case .linking: stage = .past
+        case .linking: stage = .lettering
+        case .lettering: stage = .past
         case .past, .done: stage = .done
         }
     }
@@ -172,6 +167,8 @@ package final class LogSync {
         switch (asked, reply) {
         case (_, .unreachable): throw SyncError(.unreachable)
         case (.link, .refused(code: "server.rate.exceeded")): endOfLinks()
+        // Without a letter a vault waits, and nothing else of a sync does.
+        case (.keys, .refused), (.letters, .refused), (.letterEnd, .refused): break
         case (_, .refused(let code)): throw SyncError(refusal: code)
         case (.chains, .chains(let updates)):
             do throws(FollowFailure) { try follower.take(updates, now: now) } catch {
@@ -195,6 +192,8 @@ package final class LogSync {
         case (.push, .moved(let head)), (.tree, .moved(let head)): try moved(to: head)
         case (.tree, .pushed(let receipt)): memory.cursor = receipt.cursor
         case (.link, .links): try tookLink()
+        case (.keys, .keys(let keys)): zoneKeys = keys
+        case (.letters, .acknowledged), (.letterEnd, .acknowledged): break
         case (.link, .conflict): try begin(anew: zone)
         case (.link, .moved(let head)):
             headRefusals += 1
@@ -218,7 +217,8 @@ package final class LogSync {
             throw SyncError(.chainsRefused, at: "\(error)", cause: error)
         }
         report.waitingLinks = failure
-        if let members = follower.members, try hasNewKeys(members) {
+        if let request = try askForKey() { return request }
+        if try hasNewKeys() {
             endWithNewKeys()
             return nil
         }
@@ -244,9 +244,10 @@ package final class LogSync {
     }
 
     /// Whether this device has the key of an epoch that its vault is not open with.
-    func hasNewKeys(_ members: VerifiedMembers) throws -> Bool {
-        try keys.settle(members)
-        return members.keyCommitments.keys.contains { epoch in
+    func hasNewKeys() throws -> Bool {
+        guard let chain = follower.chains.rights else { return false }
+        try keys.settle(chain)
+        return chain.keyCommitments.keys.contains { epoch in
             keys.vaultKey(ofEpoch: epoch) != nil && repository.keys.keys(ofEpoch: epoch) == nil
         }
     }
@@ -319,7 +320,8 @@ package final class LogSync {
             return memory.merged(in: repository)
         }
         if !page.hasMore, let zone {
-            self.zone = LogHead(address: zone.address, cursor: page.cursor, epoch: zone.epoch, word: zone.word)
+            self.zone = LogHead(
+                address: zone.address, cursor: page.cursor, epoch: zone.epoch, people: zone.people, word: zone.word)
         }
     }
 
@@ -439,6 +441,7 @@ package final class LogSync {
         if came { try repository.settle(now: now) }
         guard repository.isWritable else { return }
         try lookAtPurges()
+        try lookAtMembers()
         report.unconfirmed = try repository.step { (machine) throws(StorageError) in try machine.due().unconfirmed }
         try repository.remember(memory.merged(in: repository))
         try repository.checkpoint()

@@ -161,6 +161,11 @@ package struct MemberFollower: Sendable {
         try chains.takeOwn(deviceLink: link, of: account, now: now)
     }
 
+    /// An account that a link of this device is about to name.
+    package mutating func introduce(_ account: FollowedAccount) {
+        if chains.accounts[account.chain.accountID] == nil { chains.set(account) }
+    }
+
     /// As `FollowedChains.takeOwn(link:keys:)`, for a link that the server took.
     package mutating func takeOwn(link: UnverifiedLink, keys: any MemberKeys) throws(FollowFailure) {
         try chains.takeOwn(link: link, keys: keys)

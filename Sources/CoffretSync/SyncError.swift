@@ -2,6 +2,7 @@
 // nothing here, and says whether the server lied or was merely not there.
 
 package import CoffretStorage
+internal import CoffretTrust
 
 /// A failure of syncing; listed with causes and remedies in `Spec/errors.md`.
 package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -19,7 +20,19 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         /// Again and again the server did not show what other devices say they have (R8).
         case auditFailed = "sync.audit.failed"
         /// The zone has a newer key epoch than this device knows.
-        case epochStale = "sync.epoch.stale"
+        case epochStale = "sharing.epoch.stale"
+        /// The newest key of a vault of several people did not come to this account.
+        case keyAwaited = "sharing.key.awaited"
+        /// Links of somebody's revoked device wait for a word of its account; nothing was changed.
+        case memberUnconfirmed = "trust.member.unconfirmed"
+        /// The account is no member of the vault, or the one that is meant is none.
+        case memberUnknown = "sharing.member.unknown"
+        /// The account is a member already.
+        case memberExists = "sharing.member.exists"
+        /// The account may read the vault, and not change it.
+        case roleViewer = "sharing.role.viewer"
+        /// A link that was asked for cannot be written now; the place says why.
+        case changeWaits = "sharing.change.waits"
         /// The answer is none that the protocol has.
         case answerMalformed = "sync.answer.malformed"
         /// The server refused; the place is its code.
@@ -44,6 +57,8 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case contended = "sync.server.contended"
         /// Another process syncs the vault.
         case busy = "sync.vault.busy"
+        /// Older keys that came with the newest are not the vault's.
+        case historyDiffers = "keys.history.differs"
         /// The vault below failed; the cause says how.
         case vaultFailed = "sync.vault.failed"
     }
@@ -71,6 +86,9 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A failure below, as the sync tells it.
     static func translating(_ error: any Error) -> SyncError {
         if let error = error as? SyncError { return error }
+        if let refused = error as? MemberError {
+            return SyncError(.vaultFailed, at: refused.code.rawValue, cause: error)
+        }
         let storage = error as? StorageError
         if storage?.code == .lockBusy { return SyncError(.busy, cause: error) }
         return SyncError(.vaultFailed, at: storage?.code.rawValue ?? "\(error)", cause: error)

@@ -3,7 +3,9 @@
 
 package import CoffretBase
 internal import CoffretHistory
+package import CoffretLogs
 package import CoffretStorage
+package import CoffretTrust
 
 /// The wishes with which a vault is synced.
 package struct SyncOptions: Sendable {
@@ -19,6 +21,14 @@ package struct SyncOptions: Sendable {
     package var writesCheckpoint = false
     /// Entities that a person deletes for good.
     package var purges: [EntityID] = []
+    /// What a person wants of the vault's members.
+    package var change: MemberChange?
+    /// Whom it adds, as this device has followed that account.
+    package var introduced: FollowedAccount?
+    /// He was shown the links that lack confirmation, which the change takes or undoes (K8).
+    package var shown: ShownLinks?
+    /// A person waits: links that are due are written at once.
+    package var hurries = false
 
     package init() {}
 }
@@ -122,6 +132,18 @@ package struct SyncReport: Equatable, Sendable {
     /// Devices of which the server shows an older word than before.
     package var olderWords: [UniqueID] = []
     package var requestCount = 0
+    /// The link that made the wanted change.
+    package var changeNumber: Int?
+    /// The right of the own account; nil: it is no member.
+    package var role: MemberRole?
+    /// Members of the vault, added ones counted.
+    package var memberCount = 1
+    package var letterCount = 0
+    /// Older keys that came and are not the vault's.
+    package var wrongOlderKeys: [UInt32] = []
+    package var waitsForWord: WaitingLink?
+    /// K8: links for which this account's person has to speak.
+    package var unconfirmed: [Int] = []
 
     package init() {}
 
@@ -141,6 +163,8 @@ package struct SyncReport: Equatable, Sendable {
         both.sentFileByteCount += sentFileByteCount
         both.absentFileCount = max(absentFileCount, next.absentFileCount)
         both.linkCount += linkCount
+        both.letterCount += letterCount
+        both.changeNumber = next.changeNumber ?? changeNumber
         both.sweep = sweep.followed(by: next.sweep)
         both.olderWords += olderWords.filter { !next.olderWords.contains($0) }
         both.requestCount += requestCount
@@ -149,6 +173,10 @@ package struct SyncReport: Equatable, Sendable {
 
     mutating func take(_ logs: LogReport) {
         serverHead = logs.serverHead
+        changeNumber = logs.changeNumber ?? changeNumber
+        (role, memberCount, waitsForWord) = (logs.role, logs.memberCount, logs.waitsForWord)
+        (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
+        wrongOlderKeys += logs.wrongOlderKeys
         receivedEntryCount += logs.receivedCount
         sentEntryCount += logs.sentCount
         receivedByteCount += logs.receivedByteCount

@@ -24,6 +24,11 @@ package final class VaultSyncer {
     let clock: any WallClock
     /// Open for reading, with the keys that were here when it was opened last.
     private(set) var vault: Vault
+    /// Seals and opens letters of vaults that several people have; nil: the account has none.
+    let people: (any VaultPeople)?
+    /// When this process looked last for members without a key.
+    private var lookedForLetters: Milliseconds?
+    private static let letterInterval: Milliseconds = 600_000
     /// Sends keys that were made for an epoch to the account's other devices.
     private let sendKeys: (VerifiedDeviceChain) throws -> Void
     /// Other vaults of which entries here state something that is not there: a sync of them has more to say.
@@ -39,13 +44,14 @@ package final class VaultSyncer {
     package init(
         _ store: Store, _ record: VaultRecord, server: String,
         transport: any LogTransport & FileTransport & ChunkListTransport, clock: any WallClock,
-        sendKeys: @escaping (VerifiedDeviceChain) throws -> Void
+        people: (any VaultPeople)? = nil, sendKeys: @escaping (VerifiedDeviceChain) throws -> Void
     ) throws {
         self.store = store
         self.record = record
         self.server = server
         self.transport = transport
         self.clock = clock
+        self.people = people
         self.sendKeys = sendKeys
         vault = try store.openVault(record.vaultID.hex, isWritable: false, admitsOlderChains: true)
         try store.checkIsPresent(vault)
@@ -100,24 +106,49 @@ package final class VaultSyncer {
         try refresh()
         let before = try ConflictCount(vault)
         var report = SyncReport()
+        var options = options
+        let looksForLetters = options.hurries || options.change != nil || isLetterLookDue
         for attempt in 1...Self.openingCountMax {
             let writer = try store.openVault(record.vaultID.hex, isWritable: true, admitsOlderChains: true)
             defer { writer.close() }
             let run = try ZoneRun(self, writer, transport, options, progress, fileProgress)
             if attempt == 1 { try run.begin() }
-            let logs = try run.sync(&report)
+            let logs = try run.sync(&report, looksForLetters: looksForLetters)
+            if logs.changeNumber != nil { (options.change, options.shown) = (nil, nil) }
             guard !logs.changedKeys else { continue }
+            // Another link was due first.
+            if options.change != nil, logs.linkCount > 0 { continue }
+            if let change = options.change { throw Self.obstacle(to: change, logs) }
+            if logs.awaitsKey { throw SyncError(.keyAwaited) }
+            // The newest key is here, and an older one is not: the next epoch brings it.
+            if logs.waitingLinks?.code == .keyMissing { throw SyncError(.historyDiffers) }
             if logs.isEpochStale { throw SyncError(.epochStale) }
             if options.acknowledges { try audit(run, options, &report) }
+            if looksForLetters { lookedForLetters = clock.now }
             try spreadHeads(of: writer)
             report.version = try writer.stateVersion
             break
         }
+        if options.change != nil { throw SyncError(.contended) }
         if report.receivedEntryCount > 0 {
             try refresh()
             report.conflictedItemCount = try before.added(in: vault)
         }
         return report
+    }
+
+    private var isLetterLookDue: Bool {
+        guard let lookedForLetters else { return true }
+        return !(0..<Self.letterInterval ~= clock.now &- lookedForLetters)
+    }
+
+    /// Why what a person wanted of the members was not done.
+    private static func obstacle(to change: MemberChange, _ logs: LogReport) -> SyncError {
+        if let waiting = logs.waitsForWord { return SyncError(.memberUnconfirmed, at: waiting.account.hex) }
+        if logs.awaitsKey { return SyncError(.keyAwaited) }
+        guard let role = logs.role else { return SyncError(.memberUnknown) }
+        if role == .viewer, !change.standsAlone { return SyncError(.roleViewer) }
+        return SyncError(.changeWaits, at: logs.obstacle.map { "\($0)" } ?? logs.waitingLinks.map { "\($0)" })
     }
 
     /// Looks at the words of the other devices and says the own one; then what was dropped may be collected.

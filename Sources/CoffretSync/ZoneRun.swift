@@ -22,7 +22,7 @@ final class ZoneRun {
     private let syncer: VaultSyncer
     private let transport: any Transport
     private let resting: RestingTransport
-    private let options: SyncOptions
+    private var options: SyncOptions
     private let progress: (SyncProgress) -> Void
     private let files: FileExchange
     private var waiting: [WaitingFile] = []
@@ -53,7 +53,9 @@ final class ZoneRun {
 
     // MARK: Logs
 
-    func sync(_ report: inout SyncReport) throws -> LogReport {
+    ///
+    /// - Parameter looksForLetters: for members to whom nobody sealed the newest key.
+    func sync(_ report: inout SyncReport, looksForLetters: Bool = false) throws -> LogReport {
         let (store, id) = (syncer.store, syncer.record.vaultID)
         var wanted = LogSync.Options()
         wanted.acceptsRestoredServer = options.acceptsRestoredServer
@@ -62,6 +64,8 @@ final class ZoneRun {
             wanted.writesCheckpoint = true
         }
         wanted.purges = options.purges
+        (wanted.change, wanted.introduced, wanted.shown) = (options.change, options.introduced, options.shown)
+        (wanted.hurries, wanted.looksForLetters) = (options.hurries || options.change != nil, looksForLetters)
         wanted.headsKey = try store.keyring.headsKey()
         var current: LogSync?
         let account = try store.keyring.accountID()
@@ -72,6 +76,7 @@ final class ZoneRun {
         let sync = LogSync(
             repository: repository, follower: MemberFollower(try store.followedChains(of: id)), keys: keyring,
             options: wanted)
+        sync.people = syncer.people
         current = sync
         defer { current = nil }
         sync.keepChains = { chains in try store.keep(chains) }

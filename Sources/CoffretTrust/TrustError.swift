@@ -43,6 +43,18 @@ package struct TrustError: Error, Equatable, Sendable {
         case broughtUndecided = "trust.device.brought-undecided"
         /// The vault's founder is not the account of the device chain at hand, or not at the stated head.
         case founderDiffers = "trust.member.founder-differs"
+        /// A link of an identity states a link of the device chain that is not known here.
+        case identityHeadMissing = "trust.identity.head-missing"
+        /// A link of an identity states an older head of the device chain than the link before.
+        case identityHeadsBehind = "trust.identity.heads-behind"
+        /// A key of an identity was used before, by it or by a device of the account.
+        case identityKeyReused = "trust.identity.key-reused"
+        /// The new signing key of an identity did not sign the keys that come with it.
+        case identityCountersignatureInvalid = "trust.identity.countersignature-invalid"
+        /// The newest keys of an account are by a device that it does not trust any more, or older than a revocation.
+        case identityStale = "trust.identity.stale"
+        /// A letter is no letter, or not from whom it says.
+        case letterInvalid = "keys.letter.invalid"
         /// The private part of a link does not open.
         case detailsSealed = "trust.link.details-sealed"
     }

@@ -26,11 +26,14 @@ final class LogVault {
 
     static func head(_ account: TestAccount) -> Bytes32 { Bytes32(account.chain.head.linkHash)! }
 
-    var opening: EpochOpening {
+    var opening: EpochOpening { opening(history: SystemRandomSource().bytes(count: 32)) }
+
+    /// An epoch with a history object.
+    func opening(history: [UInt8]) -> EpochOpening {
         EpochOpening(
             epoch: epoch + 1, keyCommitment: Bytes32(SystemRandomSource().bytes(count: 32))!,
-            splitKeyCommitment: splitKeyCommitment, historyHash: Bytes32(SystemRandomSource().bytes(count: 32))!,
-            checkpointEpoch: epoch)
+            splitKeyCommitment: splitKeyCommitment, historyHash: Bytes32(BLAKE2b.hash(history))!, checkpointEpoch: epoch
+        )
     }
 
     func hash(_ number: Int) -> [UInt8] {
@@ -117,8 +120,25 @@ extension StoreWorld {
     }
 
     /// Posts one link, which the vault takes.
-    func post(_ link: [UInt8], to vault: LogVault, opens: Bool = false) throws {
-        #expect(try numbers([vault.item(link)], by: vault.founder.owner) == [UInt64(vault.links.count)])
+    ///
+    /// - Parameter account: whose session posts it; nil is the founder's.
+    func post(_ link: [UInt8], to vault: LogVault, by account: TestAccount? = nil, opens: Bool = false) throws {
+        let owner = (account ?? vault.founder).owner
+        #expect(try numbers([vault.item(link)], by: owner) == [UInt64(vault.links.count)])
         vault.take(link, opens: opens)
+    }
+
+    /// Adds an account to a vault, which accepts unless it only waits.
+    func add(_ account: TestAccount, _ role: MemberRole, to vault: LogVault, accepting: Bool = true) throws {
+        try post(vault.link(.add(account.stated, role)), to: vault)
+        guard accepting, let adding = Bytes32(vault.hash(vault.links.count - 1)) else { return }
+        try post(vault.link(.accept(addingLink: adding), by: account), to: vault, by: account)
+    }
+
+    /// Removes an account by a link that opens an epoch.
+    func remove(_ account: TestAccount, from vault: LogVault, by owner: TestAccount? = nil) throws {
+        let change = MemberOperation.RoleChange(account.chain.accountID, nil)
+        try post(
+            vault.link(.changeRoles([change]), by: owner, opening: vault.opening), to: vault, by: owner, opens: true)
     }
 }

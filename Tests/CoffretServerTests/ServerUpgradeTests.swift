@@ -11,15 +11,90 @@ import Testing
 
 @Suite("Server upgrades")
 struct ServerUpgradeTests {
-    private static let newTables = ["branches", "vaults", "members", "steps", "collections", "heard"]
+    /// Tables that the version before had in another form, and what they held of a database whose vaults have one account.
+    private static let formerTables: [(name: String, columns: String, content: String)] = [
+        (
+            "vaults",
+            """
+            number BIGINT NOT NULL PRIMARY KEY, links BIGINT NOT NULL, epoch BIGINT NOT NULL, oldest BIGINT NOT NULL,
+            word BYTES NOT NULL
+            """, "number, links, epoch, oldest, word"
+        ),
+        (
+            "members",
+            """
+            number BIGINT NOT NULL, account BYTES NOT NULL, role BIGINT NOT NULL, accepted BIGINT NOT NULL,
+            PRIMARY KEY(number, account)
+            """, "number, account, role, accepted"
+        ),
+        (
+            "steps",
+            """
+            number BIGINT NOT NULL, seq BIGINT NOT NULL, hash BYTES NOT NULL, account BYTES NOT NULL,
+            device BYTES NOT NULL, plain BIGINT NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, seq)
+            """, "number, seq, hash, account, device, sort, time"
+        ),
+        (
+            "acks", "number BIGINT NOT NULL, device BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, device)",
+            "number, device, data"
+        ),
+        (
+            "swept",
+            """
+            number BIGINT NOT NULL, kind BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
+            account BYTES NOT NULL, device BYTES NOT NULL, size BIGINT NOT NULL, time BIGINT NOT NULL,
+            PRIMARY KEY(number, kind, address, digest)
+            """, "number, kind, address, digest, account, device, size, time"
+        ),
+        (
+            "staging",
+            "number BIGINT NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, device)",
+            "number, device, time"
+        ),
+        (
+            "placed",
+            """
+            number BIGINT NOT NULL, device BYTES NOT NULL, address BYTES NOT NULL, PRIMARY KEY(number, device, address)
+            """, "number, device, address"
+        ),
+        (
+            "deletions",
+            """
+            number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL,
+            size BIGINT NOT NULL
+            """, "number, account, device, time, size"
+        ),
+        ("invitations", "hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL", "hash, expiry"),
+    ]
+    private static let formerIndexes = [
+        "members_by_account ON members(account)", "steps_by_hash ON steps(number, hash)",
+        "swept_of_account ON swept(account, device)", "swept_by_time ON swept(time)",
+    ]
+    private static let indexes = [
+        "members_by_account", "steps_by_hash", "steps_by_payer", "acks_of_account", "swept_of_sweeper", "swept_by_time",
+    ]
 
-    /// Makes of a database what the version before had: its tables were the same, without these.
+    /// Makes of a database what the version before had.
     private static func age(_ database: any SQLDatabase) throws {
         try database.write { session in
-            for table in newTables { try session.script("DROP TABLE \(table)") }
+            try session.script(
+                """
+                CREATE TABLE heard(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL,
+                    time BIGINT NOT NULL, PRIMARY KEY(number, account, device));
+                INSERT INTO heard SELECT number, account, device, time FROM acks
+                """.replacingOccurrences(of: "BYTES", with: session.bytesType))
+            for index in indexes { try session.script("DROP INDEX \(index)") }
+            for table in formerTables {
+                let columns = table.columns.replacingOccurrences(of: "BYTES", with: session.bytesType)
+                try session.script("ALTER TABLE \(table.name) RENAME TO later_\(table.name)")
+                try session.script("CREATE TABLE \(table.name)(\(columns))")
+                try session.script("INSERT INTO \(table.name) SELECT \(table.content) FROM later_\(table.name)")
+                try session.script("DROP TABLE later_\(table.name)")
+            }
+            for index in formerIndexes { try session.script("CREATE INDEX \(index)") }
             // The name and the value are those of the row "version".
             _ = try session.execute(
-                "UPDATE meta SET value = $1 WHERE name = $2", [.bytes([3]), .bytes(Array("version".utf8))])
+                "UPDATE meta SET value = $1 WHERE name = $2", [.bytes([4]), .bytes(Array("version".utf8))])
         }
     }
 
@@ -34,6 +109,9 @@ struct ServerUpgradeTests {
         let zone = try world.zone(account)
         let object = ZoneObject.random()
         try world.push([object], on: nil, in: zone, by: account.owner)
+        let logs = try world.logVault(account)
+        try world.store.acknowledge([1, 2], in: logs.id, by: account.owner)
+        let used = try world.store.usage(of: account.owner)
         try age(database)
         DispatchQueue.concurrentPerform(iterations: 4) { _ in
             #expect(throws: Never.self) { _ = try open(database) }
@@ -45,7 +123,13 @@ struct ServerUpgradeTests {
         try world.push([next], on: object.address, in: zone, by: account.owner)
         let vault = try world.logVault(account)
         #expect(try world.logHead(vault).address == nil)
-        #expect(try store.countedByteCount(of: account.id, in: database) > 0)
+        let entry = Acknowledgements.Entry(accountID: account.id, deviceID: account.device.id, bytes: [1, 2])
+        #expect(try store.acknowledgements(in: logs.id, for: account.owner) == Acknowledgements([entry]))
+        try world.post(logs.link(), to: logs)
+        #expect(try store.memberships(of: account.owner).entries.map(\.zone) == [logs.id, vault.id])
+        let now = try store.usage(of: account.owner).usedByteCount
+        #expect(now > used.usedByteCount)
+        #expect(try store.countedByteCount(of: account.id, in: database) == Int64(now))
     }
 
     @Test("on SQLite")
@@ -96,7 +180,7 @@ struct ServerUpgradeTests {
         // The backup stays one of its version: it is somebody's only one.
         let kept = try SQLiteDatabase(path: backup)
         let version = try kept.lookUp("SELECT value FROM meta WHERE name = $1", [.bytes(Array("version".utf8))])
-        #expect(version == [[.bytes([3])]])
+        #expect(version == [[.bytes([4])]])
         kept.close()
         #expect(try ServerProcess.run("doctor", "--data", second).exitCode == 0)
     }

@@ -38,7 +38,7 @@ extension StoreCheck {
             #expect(
                 world.notices.has(
                     .event(
-                        accountID: account.id,
+                        accountIDs: [account.id],
                         bytes: ServerEvent.chain(kind: 3, id: two.id, sequenceNumber: 2).encoded())))
             _ = try world.login(account, as: phone)
             _ = try world.used(account)
@@ -440,7 +440,7 @@ extension StoreCheck {
             _ = try world.used(account)
             world.clock.now += 31 * 24 * hour
             try world.store.clean()
-            for table in ["vaults", "members", "steps", "collections", "heard"] {
+            for table in ["vaults", "members", "steps", "collections"] {
                 #expect(try world.store.database.lookUp("SELECT COUNT(*) FROM \(table)", [])[0][0].int == 0, "\(table)")
             }
         },

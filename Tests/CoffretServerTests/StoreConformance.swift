@@ -97,7 +97,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
         if case .accepted(let receipt) = outcome { receipt } else { nil }
     }
 
-    static let all = basics + sweeps + ends + logs
+    static let all = basics + sweeps + ends + logs + members + keys
 
     private static let basics: [StoreCheck] = [
         StoreCheck(name: "registration follows the policy, and the same link twice is one account") { world in
@@ -244,7 +244,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             #expect(
                 world.notices.has(
                     .event(
-                        accountID: account.id,
+                        accountIDs: [account.id],
                         bytes: ServerEvent.zone(id: zone, head: first.address, cursor: receipt.cursor).encoded())))
             #expect(
                 try world.store.take(push, to: zone, by: account.owner) == .accepted(receipt), "the answer was lost")
@@ -388,7 +388,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             let zone = try world.zone(account)
             try world.store.acknowledge([1], in: zone, by: account.owner)
             try world.store.acknowledge([2, 3], in: zone, by: account.owner)
-            let entry = Acknowledgements.Entry(deviceID: account.device.id, bytes: [2, 3])
+            let entry = Acknowledgements.Entry(accountID: account.id, deviceID: account.device.id, bytes: [2, 3])
             #expect(try world.store.acknowledgements(in: zone, for: account.owner) == Acknowledgements([entry]))
         },
         StoreCheck(name: "mail waits until it is taken, by the device it is for") { world in
@@ -399,7 +399,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [2]), by: second)
             #expect(
                 world.notices.has(
-                    .event(accountID: account.id, bytes: ServerEvent.mailbox(accountID: account.id).encoded())))
+                    .event(accountIDs: [account.id], bytes: ServerEvent.mailbox(accountID: account.id).encoded())))
             let mine = try world.store.mail(for: account.owner).entries
             #expect(mine.map(\.bytes) == [[1], [2]])
             #expect(try world.store.mail(for: second).entries.map(\.bytes) == [[1]])
@@ -527,7 +527,7 @@ struct ServerStoreTests {
         #expect(throws: ServerFailure(.dataDirectory)) { try open() }
         try ServerStore.initialize(database, random: SystemRandomSource())
         _ = try open()
-        for version in ["02", "05"] {
+        for version in ["03", "06"] {
             try database.write { session in
                 try session.script("UPDATE meta SET value = x'\(version)' WHERE name = x'76657273696f6e'")
             }

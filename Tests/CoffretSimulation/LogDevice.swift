@@ -78,6 +78,15 @@ package final class LogDevice: LogKeyring {
         repository = try Self.open(person, secrets, vaultKeys, local, saved.chains, disk)
     }
 
+    /// The chains as the last sync left them.
+    package var chains: FollowedChains? { followed.flatMap { FollowedChains(decoding: $0) }.map(finished) }
+
+    private func finished(_ chains: FollowedChains) -> FollowedChains {
+        var chains = chains
+        _ = try? chains.finish(keys: self)
+        return chains
+    }
+
     package var id: UniqueID { secrets.id }
     package var owner: SessionOwner { SessionOwner(accountID: person.account.bytes, deviceID: id.bytes) }
     package var now: Milliseconds { person.server.clock.now + clockError }
@@ -96,11 +105,10 @@ package final class LogDevice: LogKeyring {
         for other in person.devices where other !== self && person.isTrusted(other) {
             other.offered.append((epoch, key))
         }
-        guard let hash = Bytes32(person.random.bytes(count: 32)) else { throw SimulationFailure("no hash") }
-        return MadeKey(epoch: epoch, key: key, historyHash: hash)
+        return MadeKey(epoch: epoch, key: key)
     }
 
-    package func settle(_ members: VerifiedMembers) throws {
+    package func settle(_ members: VerifiedMemberRights) throws {
         for (epoch, key) in offered where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
             vaultKeys[epoch] = key
         }
@@ -113,6 +121,10 @@ package final class LogDevice: LogKeyring {
         }
         let newest = members.keyCommitments.keys.max() ?? 1
         offered.removeAll { $0.epoch <= newest }
+    }
+
+    package func offer(_ keys: [UInt32: VaultKey]) throws {
+        for (epoch, key) in keys.sorted(by: { $0.key < $1.key }) { offered.append((epoch, key)) }
     }
 
     private static func keys(_ person: LogPerson, _ keys: [UInt32: VaultKey], _ local: LocalKey) -> VaultKeys {
@@ -205,6 +217,7 @@ package final class LogDevice: LogKeyring {
             try sendFiles(of: entries)
             try willPush(entries)
         }
+        sync.people = person.letters
         defer { followed = sync.follower.encoded }
         requests = []
         while let request = try sync.next(now: now) {

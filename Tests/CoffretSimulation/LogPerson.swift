@@ -48,6 +48,30 @@ package final class LogPerson {
         devices = [try LogDevice(self, first, keys: [1: key], folder: folder)]
     }
 
+    /// A person with one device, who was let into nothing yet, beside the one who founded the vault.
+    package init(guestOf host: LogPerson) throws {
+        (random, server, vaultID, splitKey) = (host.random, host.server, host.vaultID, host.splitKey)
+        let first = DeviceSecrets(random)
+        chain = try .verify([
+            VerifiedDeviceChain.found(deviceID: first.id, keys: first.keys, details: [], with: first.signing)
+        ])
+        try server.register(chain.links[0].link)
+        server.admit(first, of: chain.accountID)
+        // Of the newest key nothing is here; that of epoch 1 has to be, for a store to be made.
+        devices = [try LogDevice(self, first, keys: host.devices[0].vaultKeys.filter { $0.key == 1 })]
+    }
+
+    /// What this person receives letters by; nil for who shares nothing.
+    package private(set) var identity: LogIdentity?
+    package private(set) var letters: LogLetters?
+
+    /// Shares from now on.
+    func enter(_ circle: LogCircle) throws {
+        let identity = try LogIdentity(chain, signedBy: devices[0].secrets.signing, now: server.clock.now, random)
+        self.identity = identity
+        letters = LogLetters(self, circle)
+    }
+
     package var account: ChainID { chain.accountID }
 
     package func isTrusted(_ device: LogDevice) -> Bool { AccountDevices(chain).isTrusted(device.id) }

@@ -110,6 +110,14 @@ package final class LogServer: LogSite {
                 case .conflict: return .refused(code: "commits")
                 }
             case .links(let post): return try posted(sent(post), by: owner)
+            case .members(let post): return try posted(sent(post), to: zone, by: owner)
+            case .keys: return .keys(try sent(store.keys(of: zone, for: owner)))
+            case .letters(let post):
+                try store.post(sent(post), to: zone, by: owner)
+                return .acknowledged
+            case .letterOpened:
+                try store.takeLetter(of: zone, by: owner)
+                return .acknowledged
             case .collections(let after):
                 return .collections(try sent(store.collectionRecords(after: after, in: zone, for: owner)))
             case .sweep(let sweep):
@@ -128,8 +136,16 @@ package final class LogServer: LogSite {
         }
     }
 
+    private func posted(_ post: MemberPost, to zone: [UInt8], by owner: SessionOwner) throws -> LogReply {
+        try reply(to: store.post(post, to: zone, by: owner))
+    }
+
     private func posted(_ post: LinkPost, by owner: SessionOwner) throws -> LogReply {
-        switch try store.take(post.items, by: owner) {
+        try reply(to: store.take(post.items, by: owner))
+    }
+
+    private func reply(to outcome: LinksOutcome) throws -> LogReply {
+        switch outcome {
         case .taken(let heads): .links(try sent(LinkReceipt(heads.map(\.sequenceNumber))))
         case .conflict(let index, let head): .conflict(try sent(LinkConflict(index: UInt64(index), head: head)))
         case .moved(_, let state): .moved(try sent(state))

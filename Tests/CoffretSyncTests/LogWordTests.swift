@@ -74,7 +74,9 @@ struct LogWordTests {
         // One that was changed, or is another device's.
         two.lie = { reply in
             guard case .acknowledgements(let list) = reply else { return reply }
-            return .acknowledgements(list.map { Acknowledgements.Entry(deviceID: one.id, bytes: $0.bytes) }.suffix(1))
+            return .acknowledgements(
+                list.map { Acknowledgements.Entry(accountID: $0.accountID, deviceID: one.id, bytes: $0.bytes) }.suffix(
+                    1))
         }
         #expect(words.count == 2)
         if words.last?.deviceID != one.id { #expect(try two.audit().peers.isEmpty) }

@@ -115,7 +115,8 @@ package final class TestAccount {
 
         func vaultKey(ofEpoch epoch: UInt32) -> VaultKey? { epoch == 1 ? key : nil }
         func makeKey(ofEpoch epoch: UInt32) throws -> MadeKey { throw TestFailure(description: "no epochs here") }
-        func settle(_ members: VerifiedMembers) throws {}
+        func settle(_: VerifiedMemberRights) throws {}
+        func offer(_: [UInt32: VaultKey]) throws {}
     }
 
     private var keyring: Keyring { Keyring(splitKey: splitKey, key: vaultKey) }

@@ -52,7 +52,7 @@ struct ServerMessageTests {
                 ])),
             Sample(LinkConflict(index: 3, head: ChainHead(sequenceNumber: 7, linkHash: id))),
             Sample(LinkHeadMoved(index: 0, state: LogHead(address: nil, cursor: [1], epoch: 0, word: nil))),
-            Sample(LogHead(address: id, cursor: [], epoch: 4, word: word)),
+            Sample(LogHead(address: id, cursor: [], epoch: 4, people: 7, word: word)),
             Sample(ChainUpdateRequest([.init(kind: 1, chainID: id, linkCount: 2, branchCount: 1)])),
             Sample(ChainUpdates([], hasMore: false)),
             Sample(
@@ -72,6 +72,11 @@ struct ServerMessageTests {
                             signature: id + other)
                     ])),
             Sample(ZoneCreation(vaultID: id, link: [5])),
+            Sample(AccountMatches([])), Sample(AccountMatches([id])), Sample(Memberships([])),
+            Sample(
+                Memberships([
+                    .init(zone: id, founder: other, role: 3, state: 1, adder: other, number: 4, epoch: 2)
+                ])),
             Sample(AccountUsage(usedByteCount: 0, byteCountMax: .max)),
             Sample(AddressPage(next: [], addresses: [])), Sample(AddressPage(next: [1, 2], addresses: [id])),
             Sample(
@@ -85,7 +90,7 @@ struct ServerMessageTests {
             Sample(ZonePush(expectedHead: nil, newHead: nil, epoch: 2, objects: [object])),
             Sample(PushReceipt(cursor: [0, 1])), Sample(ZoneFetch(addresses: [id, other])),
             Sample(ChunkList([ChunkList.Chunk(address: id, digest: other)])),
-            Sample(Acknowledgements([Acknowledgements.Entry(deviceID: device, bytes: [4])])),
+            Sample(Acknowledgements([Acknowledgements.Entry(accountID: id, deviceID: device, bytes: [4])])),
             Sample(ChangeFrame.object(object, uploader: other)),
             Sample(ChangeFrame.mark(head: id, cursor: [1], hasMore: false)),
             Sample(ChangeFrame.mark(head: nil, cursor: [], hasMore: true)),
@@ -98,6 +103,13 @@ struct ServerMessageTests {
             Sample(ServerEvent.zone(id: id, head: other, cursor: [3])),
             Sample(ServerEvent.zone(id: id, head: nil, cursor: [])), Sample(ServerEvent.mailbox(accountID: id)),
             Sample(ServerEvent.chain(kind: 1, id: id, sequenceNumber: 12)), Sample(ServerEvent.pairing(accountID: id)),
+            Sample(ServerEvent.membership(zone: id)), Sample(ServerEvent.letter),
+            Sample(MemberPost(link: [1])),
+            Sample(MemberPost(link: [1], history: [2, 3], letters: [[4], [5]], expectedHead: id)),
+            Sample(MemberPost(link: [1], expectedHead: [])), Sample(LetterPost([])),
+            Sample(LetterPost([[1], [2, 3]])),
+            Sample(ZoneKeys(epoch: 3, history: [1], letter: [2], lacking: [id, other])),
+            Sample(ZoneKeys(epoch: .max, history: [], letter: [], lacking: [])),
             Sample(PairingRequests([])), Sample(PairingRequests([.init(relayID: device, age: 61_000)])),
             Sample(ServerRefusal(code: "server.zone.unknown", message: "there is no such zone")),
         ]
@@ -124,7 +136,8 @@ struct ServerMessageTests {
         }
         for (name, count) in [
             ("cursor", ServerLimits.cursorByteCountMax), ("link", ServerLimits.linkByteCountMax),
-            ("ciphertext", ServerLimits.objectByteCountMax),
+            ("ciphertext", ServerLimits.objectByteCountMax), ("letter", ServerLimits.letterByteCountMax),
+            ("history", ServerLimits.historyByteCountMax),
         ] {
             #expect(Self.page.contains("\(name) = bstr .size (0..\(count))"))
         }

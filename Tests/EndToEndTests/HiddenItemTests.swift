@@ -116,6 +116,8 @@ struct HiddenItemTests {
         "note hide", "note passphrases", "passphrase", "recovery accept", "recovery add", "recovery ls",
         "recovery revoke",
         "recovery test", "secret-service off",
+        "share accept", "share add", "share decline", "share leave", "share ls", "share members", "share rescue",
+        "share requests", "share review", "share rm", "share role",
         "secret-service on", "secret-service status", "server join", "server leave", "server status", "ssh-agent",
         "ssh-key import", "ssh-key new",
         "sync", "themis keygen", "themis message decrypt", "themis message encrypt", "themis message sign",

@@ -247,7 +247,7 @@ final class SyncRound {
         case .zone(let id, let head, _):
             guard case let vault = Hex.encode(id), vaults[vault] != nil, head != serverHeads[vault] else { return }
             schedule.noticed(vault, .pull)
-        case .mailbox, .chain: isAccountDue = true
+        case .mailbox, .chain, .membership, .letter: isAccountDue = true
         case .pairing: isRequestDue = true
         }
     }

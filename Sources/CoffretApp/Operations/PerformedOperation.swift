@@ -52,7 +52,7 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self] + items + looks + files + secrets + transfers + store + account + access
+        [Hello.self] + items + looks + files + secrets + transfers + store + account + sharing + access
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemLabel.self, ItemCreate.self, ItemEdit.self, ItemFlag.self,
@@ -88,6 +88,11 @@ package enum Operations {
         ServerRead.self, VaultSyncBegin.self, VaultSyncEnd.self, DeviceList.self, DeviceFollow.self, DeviceRename.self,
         DeviceRevoke.self, DeviceApprove.self, ServerJoin.self, ServerLeave.self, RescueList.self, RescueSettle.self,
         SettingsRead.self, SettingsEdit.self,
+    ]
+
+    private static let sharing: [any PerformedOperation.Type] = [
+        ShareList.self, ShareRequests.self, ShareAdd.self, ShareAnswer.self, ShareChange.self, ShareLeave.self,
+        ShareReview.self,
     ]
 
     private static let access: [any PerformedOperation.Type] = [

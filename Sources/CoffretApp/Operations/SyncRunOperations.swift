@@ -122,6 +122,7 @@ private struct VaultsSync {
                 options.acceptsRestoredServer = request.isServerRestored == true
                 // The person who asks is there: the others are told, so that silence means something (R4).
                 options.acknowledgesAnew = true
+                options.hurries = true
                 report = try sync.sync(record, options, progress: progress.changes, fileProgress: progress.files)
                 sync.note(record, nil)
                 done[record.vaultID] = report

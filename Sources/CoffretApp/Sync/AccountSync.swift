@@ -17,10 +17,12 @@ internal import CoffretWire
 /// A store at its server, logged in.
 package final class AccountSync {
     package let account: Account
-    private let clock: any WallClock
+    let clock: any WallClock
     private let records: SyncRecords
     /// Whether what is being done is still wanted.
     private let isWanted: () -> Bool
+    /// Seals and opens letters.
+    let people: AccountPeople
     private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
     /// By which files come in the background: breaking one off costs changes no new connection.
     private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
@@ -29,12 +31,13 @@ package final class AccountSync {
 
     package init(
         _ account: Account, records: SyncRecords, clock: any WallClock,
-        isWanted: @escaping () -> Bool = { true }
+        random: any RandomSource = SystemRandomSource(), isWanted: @escaping () -> Bool = { true }
     ) {
         self.account = account
         self.isWanted = isWanted
         self.clock = clock
         self.records = records
+        people = AccountPeople(account, random: random, clock: clock)
     }
 
     package var store: Store { account.store }
@@ -52,18 +55,19 @@ package final class AccountSync {
 
     private func entry(_ record: VaultRecord) throws -> (syncer: VaultSyncer, transport: HTTPZoneTransport) {
         if let known = syncers[record.vaultID] { return known }
-        let transport = try makeTransport(record, account.connection.client)
+        let transport = try makeTransport(record.vaultID, account.connection.client)
         let syncer = try VaultSyncer(
-            store, record, server: account.connection.settings.address.url, transport: transport, clock: clock
+            store, record, server: account.connection.settings.address.url, transport: transport, clock: clock,
+            people: people
         ) { [account] chain in try account.sendKeys(behind: chain) }
         syncers[record.vaultID] = (syncer, transport)
         return (syncer, transport)
     }
 
-    private func makeTransport(_ record: VaultRecord, _ client: HTTPClient) throws -> HTTPZoneTransport {
+    func makeTransport(_ vault: VaultID, _ client: HTTPClient) throws -> HTTPZoneTransport {
         let account = account
         let transport = HTTPZoneTransport(
-            client: client, zone: record.vaultID.bytes, device: try store.keyring.deviceID().bytes,
+            client: client, zone: vault.bytes, device: try store.keyring.deviceID().bytes,
             fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
         transport.isWanted = isWanted
         return transport
@@ -71,7 +75,7 @@ package final class AccountSync {
 
     /// What the server has of a vault, if it has anything.
     package func serverHead(of record: VaultRecord) throws -> [UInt8]? {
-        let transport = try makeTransport(record, account.connection.client)
+        let transport = try makeTransport(record.vaultID, account.connection.client)
         switch try transport.send(.head, page: { _ in }) {
         case .head(let head): return head.address
         // A vault that was never sent.
@@ -97,7 +101,7 @@ package final class AccountSync {
         progress: @escaping (FileProgress) -> Void
     ) throws -> FileTally {
         let room = DiskRoom(of: store.layout.path)
-        let transport = try makeTransport(record, account.connection.client)
+        let transport = try makeTransport(record.vaultID, account.connection.client)
         do {
             return try store.fetchFiles(
                 of: attachments, in: vault, through: transport, hasRoom: { room.has($0, isAskedFor: isAskedFor) },
@@ -123,7 +127,7 @@ package final class AccountSync {
             var settings = account.connection.settings
             // Nobody notices a file that pauses; somebody may notice what waits behind it.
             settings.stallTime = Self.fileStallTime
-            transport = try makeTransport(record, HTTPClient(settings))
+            transport = try makeTransport(record.vaultID, HTTPClient(settings))
             fileTransports[record.vaultID] = transport
         }
         transport.mayGoOn = mayGoOn
@@ -155,6 +159,10 @@ package final class AccountSync {
             return try attempt()
         } catch let error as SyncError where error.code == .refused || error.code == .chainsRefused {
             guard try lacksZone(record, error, transport) else { throw error }
+            // Another person's vault that is not shown is not this person's any more.
+            guard try store.isFoundedHere(record) else {
+                throw SyncError(.memberUnknown, at: record.name, cause: error)
+            }
             // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
             try account.makeZone(for: record)
             return try attempt()

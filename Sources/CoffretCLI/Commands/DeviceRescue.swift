@@ -18,15 +18,18 @@ enum DeviceRescue {
         ],
         options: [take, drop, CommonArguments.yes], run: run)
 
-    private static func run(_ context: CommandContext) throws {
+    private static func run(_ context: CommandContext) throws { try run(context, vault: nil) }
+
+    /// - Parameter vault: the one that is meant; nil: the one that `--vault` names, or all.
+    static func run(_ context: CommandContext, vault: String?) throws {
         let (takes, drops) = (context.arguments.isSet(take), context.arguments.isSet(drop))
         guard !(takes && drops) else {
             throw CommandFailure(.usage, .inputInvalid, "--take and --drop are not for one call")
         }
-        guard takes || drops else { return try show(context) }
+        guard takes || drops else { return try show(context, vault) }
         let session = try StoreSession.open(context, with: .passphraseAnew)
         var list = RescueList()
-        list.vault = session.namedVault
+        list.vault = vault ?? session.namedVault
         let count = try list.perform(on: session.desk).items.count
         if takes, count > 0 {
             try context.confirmDanger(
@@ -47,10 +50,10 @@ enum DeviceRescue {
         }
     }
 
-    private static func show(_ context: CommandContext) throws {
+    private static func show(_ context: CommandContext, _ vault: String?) throws {
         let store = try CommandStore.open(context)
         var request = RescueList()
-        request.vault = store.namedVault
+        request.vault = vault ?? store.namedVault
         let items = try store.perform(request).items
         try context.print(.array(items.map(\.json))) {
             guard !items.isEmpty else { return "There is nothing that a revoked device wrote and that does not count." }

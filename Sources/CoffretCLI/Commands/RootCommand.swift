@@ -34,7 +34,7 @@ enum RootCommand {
             RecoveryCommand.description, VaultCommand.description, FsckCommand.description,
             KeyCommand.description, DoctorCommand.description,
             CompactCommand.description, BackupCommand.description,
-            ServerCommand.description, SyncCommand.description, DeviceCommand.description,
+            ServerCommand.description, SyncCommand.description, DeviceCommand.description, ShareCommand.description,
             HelpCommand.description, CompletionsCommand.description, CompleteWordsCommand.description,
             ClipboardGuard.description,
         ],

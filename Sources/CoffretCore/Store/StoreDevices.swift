@@ -4,8 +4,9 @@
 internal import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
-internal import CoffretLogs
+package import CoffretLogs
 internal import CoffretStorage
+internal import CoffretTrust
 
 extension Store {
     /// Makes the store of a device that joined an account: its keyring, and a place for each synced vault, empty until
@@ -44,6 +45,40 @@ extension Store {
         for id in accepted.added { try makePlace(for: id) }
         try recordGeneration()
         return accepted
+    }
+
+    /// Whether this account, or one of before, founded a vault.
+    package func isFoundedHere(_ record: VaultRecord) throws -> Bool {
+        let founder = record.memberChain.foundation.accountID
+        return try inKeys {
+            if try keyring.accountID() == founder { return true }
+            return try keyring.formerChains().contains { $0.accountID == founder }
+        }
+    }
+
+    /// Takes a vault that somebody else founded into the store, empty until its first sync.
+    ///
+    /// - Parameters:
+    ///   - chains: as they were followed, from link 0 on.
+    ///   - keys: that of epoch 1 is held against link 0; later ones wait until the chain commits to them.
+    /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, in any case, or not acceptable; `.keys`.
+    package func joinVault(
+        _ chains: FollowedChains, named name: String, keys: [UInt32: VaultKey], splitKey: SplitKey
+    ) throws -> VaultRecord {
+        try Self.checkName(name)
+        let id = chains.vaultID
+        guard let founding = chains.links.first else { throw CoreError(.keys, at: "chains") }
+        try inKeys(keyring.join(id, founding: founding, named: name, keys: keys, splitKey: splitKey))
+        do {
+            try makePlace(for: id)
+            try keep(chains)
+        } catch {
+            try? keyring.removeVault(id)
+            try? environment.fileSystem.removeTree(layout.vaultPath(id))
+            throw error
+        }
+        try recordGeneration()
+        return try vaultRecord(id.hex)
     }
 
     /// Makes the directory of a vault, with nothing in it but the chains that found it.

@@ -3,9 +3,10 @@
 
 internal import CoffretBase
 package import CoffretCrypto
-package import CoffretHistory
+internal import CoffretHistory
 package import CoffretKeys
 package import CoffretLogs
+package import CoffretTrust
 
 /// The keyring as a vault's member chain needs it.
 ///
@@ -32,15 +33,18 @@ package final class StoreLogKeyring: LogKeyring {
     package func makeKey(ofEpoch epoch: UInt32) throws -> MadeKey {
         let key = try changing { try keyring.makeKey(ofEpoch: epoch, in: vaultID) }
         try send?()
-        // One account's devices get keys in boxes alone: the history object is empty.
-        guard let hash = Bytes32(BLAKE2b.hash([])) else { preconditionFailure("a hash has 32 bytes") }
-        return MadeKey(epoch: epoch, key: key, historyHash: hash)
+        return MadeKey(epoch: epoch, key: key)
     }
 
-    package func settle(_ members: VerifiedMembers) throws {
-        let newest = members.keyCommitments.keys.max() ?? 1
+    package func offer(_ keys: [UInt32: VaultKey]) throws {
+        try changing { try keyring.offer(keys, in: vaultID) }
+        try send?()
+    }
+
+    package func settle(_ chain: VerifiedMemberRights) throws {
+        let newest = chain.keyCommitments.keys.max() ?? 1
         try changing {
-            try keyring.settleKeys(of: vaultID, newest: newest) { members.commits(to: $0, ofEpoch: $1) }
+            try keyring.settleKeys(of: vaultID, newest: newest) { chain.commits(to: $0, ofEpoch: $1) }
         }
     }
 

@@ -71,10 +71,12 @@ package enum KeyPurposes {
     package enum SlotSecret: KeyPurpose { package static var name: String { "slot secret" } }
     /// Authenticates a small table or file.
     package enum Authentication: KeyPurpose { package static var name: String { "authentication key" } }
-    /// Seals one envelope between two key pairs.
+    /// Seals one envelope between two key pairs, or one letter.
     package enum Agreement: KeyPurpose { package static var name: String { "agreed key" } }
     /// Seals the private part of trust-chain links.
     package enum LinkDetails: KeyPurpose { package static var name: String { "link details key" } }
+    /// Seals the older keys of a vault under a newer one.
+    package enum EpochHistory: KeyPurpose { package static var name: String { "epoch history key" } }
     /// Seals what a device says of the heads of its vaults, to the person's own devices or to itself.
     package enum Heads: KeyPurpose { package static var name: String { "heads key" } }
     /// Seals what this machine keeps of programs that ask the store: their tokens, and what they asked.
@@ -108,6 +110,7 @@ package typealias FileKey = SymmetricKey<KeyPurposes.File>
 package typealias SlotSecretKey = SymmetricKey<KeyPurposes.SlotSecret>
 package typealias AuthenticationKey = SymmetricKey<KeyPurposes.Authentication>
 package typealias LinkDetailsKey = SymmetricKey<KeyPurposes.LinkDetails>
+package typealias EpochHistoryKey = SymmetricKey<KeyPurposes.EpochHistory>
 package typealias HeadsKey = SymmetricKey<KeyPurposes.Heads>
 package typealias AccessKey = SymmetricKey<KeyPurposes.Access>
 package typealias DraftKey = SymmetricKey<KeyPurposes.Draft>
@@ -116,4 +119,5 @@ package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>
 package typealias IdleKey = SymmetricKey<KeyPurposes.Idle>
 package typealias RenewalKey = SymmetricKey<KeyPurposes.Renewal>
+package typealias AgreedKey = SymmetricKey<KeyPurposes.Agreement>
 package typealias MachineSecret = SymmetricKey<KeyPurposes.Machine>

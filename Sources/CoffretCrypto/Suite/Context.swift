@@ -37,6 +37,8 @@ package enum Context: String, CaseIterable, Sendable {
 
     // Derivation from the vault key of an epoch, for the sealed parts of member links; context: vault id ‖ epoch.
     case memberDetailsKey = "member-details/key"
+    // The same, for the older keys that lie under a newer one.
+    case epochHistoryKey = "epoch-history/key"
 
     // Derivations from a vault's local key; context: vault id.
     case journal = "journal"
@@ -73,6 +75,11 @@ package enum Context: String, CaseIterable, Sendable {
 
     // The key agreed between an ephemeral and a recipient's key.
     case publicKeyEnvelope = "box/agreement"
+    // The key agreed between an ephemeral key and two keys of a person; context: these three, and the letter's header.
+    case letterAgreement = "letter/agreement"
+    // Derivations from the code of an invitation; context: the inviter, then who claims it.
+    case contactToken = "contact/token"
+    case contactProof = "contact/proof"
 
     // Envelopes.
     case keyringBody = "keyring/body"
@@ -92,10 +99,13 @@ package enum Context: String, CaseIterable, Sendable {
     case lockedCheck = "locked/check"
     case lockedPrevious = "locked/previous"
     case lockedHint = "locked/hint"
+    case letterContent = "letter/content"
 
     // Associated data: vault id ‖ number of the link.
     case memberDetails = "member-details/seal"
     case memberCheckpoint = "member-checkpoint/seal"
+    // Associated data: vault id ‖ epoch.
+    case epochHistory = "epoch-history/seal"
     case acknowledgementSeal = "acknowledgement/seal"
     case headsSeal = "heads/seal"
     case headRecord = "heads/record"
@@ -118,6 +128,9 @@ package enum Context: String, CaseIterable, Sendable {
     case zoneDeletion = "zone/delete"
     case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"
+    case letterSignature = "letter/signature"
+    case identityCountersignature = "identity/countersignature"
+    case cardSignature = "card/signature"
 
     /// The label's bytes: ASCII, no zero byte.
     package var bytes: [UInt8] { Array(rawValue.utf8) }

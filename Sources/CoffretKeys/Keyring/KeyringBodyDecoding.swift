@@ -85,19 +85,28 @@ extension KeyringBody {
     static func verify(
         _ vault: UnverifiedVault, accounts: [VerifiedDeviceChain]
     ) throws(TrustError) -> VaultRecord {
+        let chain = try memberChain(of: vault, accounts: accounts)
+        return VaultRecord(
+            vaultID: vault.vaultID, name: vault.name, kind: vault.kind, memberChain: chain, vaultKeys: vault.vaultKeys,
+            offered: vault.offered, splitKey: vault.splitKey, localKey: vault.localKey)
+    }
+
+    /// A vault that none of these accounts founded is another person's: its id says which link 0 is meant.
+    private static func memberChain(
+        of vault: UnverifiedVault, accounts: [VerifiedDeviceChain]
+    ) throws(TrustError) -> VerifiedMemberChain {
+        guard let first = vault.links.first else { throw TrustError(.chainEmpty) }
+        let founder = try VaultFoundation(decoding: first).accountID
         var failure = TrustError(.founderDiffers)
         for account in accounts {
             do throws(TrustError) {
-                let chain = try VerifiedMemberChain.verify(vault.links, founder: account, vaultID: vault.vaultID)
-                return VaultRecord(
-                    vaultID: vault.vaultID, name: vault.name, kind: vault.kind, memberChain: chain,
-                    vaultKeys: vault.vaultKeys, offered: vault.offered, splitKey: vault.splitKey,
-                    localKey: vault.localKey)
+                return try VerifiedMemberChain.verify(vault.links, founder: account, vaultID: vault.vaultID)
             } catch {
                 failure = error
             }
         }
-        throw failure
+        guard let own = accounts.first, !accounts.contains(where: { $0.accountID == founder }) else { throw failure }
+        return try VerifiedMemberChain.identify(vault.links, vaultID: vault.vaultID, notBy: own.accountID)
     }
 }
 

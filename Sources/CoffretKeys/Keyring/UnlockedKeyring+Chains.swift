@@ -1,5 +1,6 @@
 // Keys and chains of vaults, for who follows their member chains.
 
+package import CoffretBase
 package import CoffretCrypto
 package import CoffretTrust
 
@@ -14,6 +15,18 @@ extension UnlockedKeyring {
 
     /// Seals the chains that lie beside a vault.
     package func chainsKey(of id: VaultID) throws(KeyError) -> HeadsKey { try vault(id).chainsKey }
+
+    /// A link of a vault's member chain, signed by this device, without a sealed part: for who leaves what he cannot read.
+    package func signMemberLink(
+        _ operation: MemberOperation, in vault: VaultID, number: UInt64, after previous: Bytes32
+    ) throws(KeyError) -> UnverifiedLink {
+        UnverifiedLink.sign(
+            kind: .member, chainID: ChainID(vault.bytes), sequenceNumber: number, publicPart: operation.encoded,
+            sealedPart: [], previousLinkHash: previous.bytes, with: try device().signing)
+    }
+
+    /// This device as the writer of letters.
+    package func signingKey() throws(KeyError) -> SigningKey { try device().signing }
 
     /// Chains of devices that count no more, the oldest first: those that recoveries of this account replaced, and those of
     /// accounts of before.

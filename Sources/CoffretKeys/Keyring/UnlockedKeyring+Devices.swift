@@ -158,6 +158,8 @@ extension UnlockedKeyring {
         of vault: VaultRecord, to known: inout [VerifiedDeviceChain], _ sent: [VerifiedDeviceChain],
         account: VerifiedDeviceChain
     ) throws(KeyError) {
+        // Another person's vault needs no chain here.
+        guard vault.memberChain.foundation.accountID == account.accountID else { return }
         let links = vault.memberChain.links.map(\.link)
         func founded(_ chain: VerifiedDeviceChain) -> Bool {
             (try? VerifiedMemberChain.verify(links, founder: chain, vaultID: vault.vaultID)) != nil

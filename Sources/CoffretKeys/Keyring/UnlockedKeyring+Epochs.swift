@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 package import CoffretCrypto
+package import CoffretTrust
 
 extension UnlockedKeyring {
     /// Keys of epochs that a chain does not have yet, which are kept aside for each vault.
@@ -15,6 +16,46 @@ extension UnlockedKeyring {
         let made = OfferedKey(epoch: epoch, key: key, since: environment.clock.now)
         try changeVault(id) { vault in vault.replacing(offered: vault.offered + [made]) }
         return key
+    }
+
+    /// Keeps keys that somebody sent aside.
+    package func offer(_ keys: [UInt32: VaultKey], in id: VaultID) throws(KeyError) {
+        let now = environment.clock.now
+        let offered = keys.sorted { $0.key < $1.key }.map { OfferedKey(epoch: $0.key, key: $0.value, since: now) }
+        try changeVault(id) { $0.offering(offered, at: now) }
+    }
+
+    /// Takes a vault that somebody else founded.
+    ///
+    /// - Parameters:
+    ///   - link: number 0; its hash is the vault's id.
+    ///   - keys: that of epoch 1 is held against the link; later ones are kept aside until the chain commits to them.
+    /// - Throws: `.vaultExists` if the name is taken or the vault is here; `.keyringInconsistent` if the link or the key of
+    ///   epoch 1 is not this vault's.
+    package func join(
+        _ id: VaultID, founding link: UnverifiedLink, named name: String, keys: [UInt32: VaultKey], splitKey: SplitKey
+    ) throws(KeyError) {
+        try KeyringName.check(name)
+        let (random, now) = (environment.random, environment.clock.now)
+        let account = try accountID()
+        let chain: VerifiedMemberChain
+        do throws(TrustError) {
+            chain = try .identify([link], vaultID: id, notBy: account)
+        } catch {
+            throw KeyError(.keyringInconsistent, at: "chain", cause: error)
+        }
+        let offered = keys.filter { $0.key != 1 }.sorted { $0.key < $1.key }
+            .map { OfferedKey(epoch: $0.key, key: $0.value, since: now) }
+        let record = VaultRecord(
+            vaultID: id, name: name, kind: .synced, memberChain: chain, vaultKeys: keys.filter { $0.key == 1 },
+            offered: offered, splitKey: splitKey, localKey: .generate(from: random))
+        guard record.keysFitFoundation else { throw KeyError(.keyringInconsistent, at: "vault key") }
+        try change { (body, _) throws(KeyError) in
+            guard !body.vaults.contains(where: { $0.vaultID == id || $0.name.lowercased() == name.lowercased() }) else {
+                throw KeyError(.vaultExists)
+            }
+            body.vaults.append(record)
+        }
     }
 
     /// Takes those of the keys aside that the chain commits to, and lets go of others of the epochs that it has.

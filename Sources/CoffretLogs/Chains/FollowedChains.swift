@@ -149,6 +149,19 @@ package struct FollowedChains: Sendable {
         return failure
     }
 
+    /// Rights and commitments by all links that came, also behind one whose sealed part does not open yet: none of it rests on
+    /// what is sealed.
+    ///
+    /// - Returns: nil before link 0 is verified.
+    package var rights: VerifiedMemberRights? {
+        guard var rights = members?.rights else { return nil }
+        let devices = devices
+        for link in links[rights.count...] {
+            guard (try? rights.append(link, accounts: devices)) != nil else { break }
+        }
+        return rights
+    }
+
     /// - Returns: nil if its founder's chain is not here.
     private func founded(by link: UnverifiedLink) throws(FollowFailure) -> VerifiedMembers? {
         do throws(TrustError) {

@@ -1,22 +1,19 @@
 // Keys of a vault's epochs, as a device takes them. The one thing to keep true: a key is used when the verified chain
 // commits to it, and whoever sent it: a planted key opens nothing (Spec/history.md section 8, Keys).
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCrypto
 package import CoffretHistory
-internal import CoffretTrust
+package import CoffretTrust
 
 /// A key that this device made for an epoch which it is about to open.
 package struct MadeKey: Sendable {
     package let epoch: UInt32
     package let key: VaultKey
-    /// BLAKE2b-256 of the history object that goes to the members with the key.
-    package let historyHash: Bytes32
 
-    package init(epoch: UInt32, key: VaultKey, historyHash: Bytes32) {
+    package init(epoch: UInt32, key: VaultKey) {
         self.epoch = epoch
         self.key = key
-        self.historyHash = historyHash
     }
 }
 
@@ -27,12 +24,14 @@ package protocol LogKeyring: MemberKeys {
     /// Makes a key for an epoch, durably, beside others that no link has yet.
     func makeKey(ofEpoch epoch: UInt32) throws -> MadeKey
 
-    /// Takes those of its keys that the chain commits to, by `VerifiedMembers.commits`, and lets go of others of these
-    /// epochs. A vault that is not open with one of them is opened anew.
-    func settle(_ members: VerifiedMembers) throws
+    /// Keeps keys that somebody sent aside, durably, until the chain commits to them.
+    func offer(_ keys: [UInt32: VaultKey]) throws
+
+    /// Takes those of its keys that the chain commits to, by `commits`, and lets go of others of these epochs. A vault that is not open with one of them is opened anew.
+    func settle(_ chain: VerifiedMemberRights) throws
 }
 
-extension VerifiedMembers {
+extension VerifiedMemberRights {
     /// Whether this is the key of that epoch. An epoch that the chain does not have has none.
     package func commits(to key: VaultKey, ofEpoch epoch: UInt32) -> Bool {
         guard let commitment = keyCommitments[epoch] else { return false }

@@ -66,9 +66,6 @@ extension FailureMeaning {
             .notAuthentic, "again and again the server did not show what your other devices say they have",
             showsPlace: true,
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
-        "sync.epoch.stale": FailureMeaning(
-            .unavailable, "the vault has a new key that has not come to this device yet",
-            hint: "try again; if it stays so, run coffret vault sync NAME on the device that revoked another one"),
         "sync.answer": FailureMeaning(
             .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
         "sync.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),

@@ -222,6 +222,7 @@ enum RouteTable {
             guard segment.kind == .id else {
                 switch unsafe String(decoding: bytes, as: UTF8.self) {
                 case "device": parts.kind = .device
+                case "identity": parts.kind = .identity
                 case "member": parts.kind = .member
                 default: return .unknown
                 }

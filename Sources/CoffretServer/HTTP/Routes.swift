@@ -11,6 +11,8 @@ extension RouteTable {
     private static let list = ServerLimits.addressCountMax * 70 + 16
     private static let updates = ServerLimits.chainCountMaxPerRequest * 64 + 16
     private static let sweep = 2 * ServerLimits.sweepAddressCountMax * 34 + 256
+    private static let letters = ServerLimits.memberCountMax * (ServerLimits.letterByteCountMax + 3) + 16
+    private static let memberPost = link + ServerLimits.historyByteCountMax + letters
     private static let mailEntry = ServerLimits.mailboxEntryByteCountMax + 64
 
     static let accounts: [Definition] = [
@@ -53,6 +55,10 @@ extension RouteTable {
         },
         .owned("POST", "/v1/links", "links.post", body: ServerLimits.pushByteCountMax) { service, request, owner in
             ServerResponse(try service.store.take(try request.message(LinkPost.self).items, by: owner))
+        },
+        .owned("GET", "/v1/accounts", "accounts.find") { try $0.account($1, for: $2) },
+        .owned("GET", "/v1/memberships", "memberships.list", .reading) { service, _, owner in
+            ServerResponse(200, try service.store.memberships(of: owner))
         },
         .owned("GET", "/v1/usage", "accounts.usage") { service, _, owner in
             ServerResponse(200, try service.store.usage(of: owner))
@@ -106,6 +112,21 @@ extension RouteTable {
         .owned("GET", "/v1/zones/{zone}/collections", "collections.list", .reading) { service, request, owner in
             let after = try request.cursor("after")
             return ServerResponse(200, try service.store.collectionRecords(after: after, in: request.id, for: owner))
+        },
+        .owned("POST", "/v1/zones/{zone}/members", "members.post", body: memberPost) { service, request, owner in
+            let post = try request.message(MemberPost.self)
+            return ServerResponse(link: try service.store.post(post, to: request.id, by: owner))
+        },
+        .owned("GET", "/v1/zones/{zone}/keys", "keys.read", .reading) { service, request, owner in
+            ServerResponse(200, try service.store.keys(of: request.id, for: owner))
+        },
+        .owned("POST", "/v1/zones/{zone}/letters", "keys.letters", body: letters) { service, request, owner in
+            try service.store.post(try request.message(LetterPost.self), to: request.id, by: owner)
+            return ServerResponse(204)
+        },
+        .owned("DELETE", "/v1/zones/{zone}/letter", "keys.taken") { service, request, owner in
+            try service.store.takeLetter(of: request.id, by: owner)
+            return ServerResponse(204)
         },
         .owned("GET", "/v1/zones/{zone}/acks", "acks.read", .reading) { service, request, owner in
             ServerResponse(200, try service.store.acknowledgements(in: request.id, for: owner))

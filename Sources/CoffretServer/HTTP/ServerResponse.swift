@@ -107,6 +107,16 @@ struct ServerResponse {
         }
     }
 
+    /// The answer to a request with one link of a vault.
+    init(link outcome: LinksOutcome) {
+        switch outcome {
+        case .taken(let heads): self.init(200, heads[0])
+        case .conflict(_, let head): self.init(409, head)
+        case .moved(_, let state): self.init(412, state)
+        case .untrusted, .tooMany: self.init(outcome)
+        }
+    }
+
     private init(untrusted code: String) {
         self.init(422, ServerRefusal(code: code, message: "the link does not verify with its chain"))
     }

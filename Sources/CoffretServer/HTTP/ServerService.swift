@@ -13,6 +13,8 @@ final class ServerService: Sendable {
     let configuration: ServerConfiguration
     let rooms: RelayRooms
     let metricsText: @Sendable () -> String
+    /// Looking for accounts by their addresses: 10 a minute.
+    private let addressQuestions = RateLimiter(RateLimiter.Rate(burst: 10, perSecond: 1 / 6))
     /// Of the certificate that devices see now.
     private let fingerprint: Mutex<[UInt8]>
 
@@ -59,6 +61,21 @@ final class ServerService: Sendable {
         return ServerResponse(101, .webSocket(.relayCreator(id: id)))
     }
 
+    /// The account that an address means. Whoever tries many waits.
+    func account(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
+        let texts = [request.query("address"), request.query("short")]
+        let counts = [ServerLimits.addressPrefixByteCount, ServerLimits.shortAddressByteCount]
+        guard let place = texts.firstIndex(where: { $0 != nil }), texts.count(where: { $0 != nil }) == 1,
+            let text = texts[place], let bytes = try? Hex.decode(text), bytes.count == counts[place],
+            text == Hex.encode(bytes)
+        else { throw ServerFailure(.malformed, "an address") }
+        let now = Monotonic.nanoseconds
+        let wait = addressQuestions.bucket(owner.accountID, now: now).take(addressQuestions.rate, now: now)
+        guard wait == 0 else { return ServerResponse(ServerFailure(.rateExceeded), retryAfterSeconds: wait) }
+        let bitCount = place == 0 ? ServerLimits.addressBitCount : 8 * ServerLimits.shortAddressByteCount
+        return ServerResponse(200, try store.account(bytes, bitCount: bitCount))
+    }
+
     // MARK: Zones
 
     func push(_ request: ServerRequest, by owner: SessionOwner) throws -> ServerResponse {
@@ -76,7 +93,7 @@ final class ServerService: Sendable {
     func head(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
         let state = try store.state(request.id, for: owner)
         // The position changes with everything that is stored, the head with it.
-        let tag = "\"\(Hex.encode(state.cursor))\""
+        let tag = "\"\(Hex.encode(state.cursor))\(state.people.map { "-\($0)" } ?? "")\""
         var response: ServerResponse
         switch state {
         case _ where request.header("If-None-Match") == tag: response = ServerResponse(304)

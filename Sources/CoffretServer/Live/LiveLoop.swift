@@ -101,7 +101,7 @@ final class LiveLoop {
     private func handle(_ command: LiveHub.Command) {
         switch command {
         case .adopt(let socket): isRunning ? adopt(socket) : socket.close()
-        case .notice(.event(let accountID, let bytes)): tell(accountID, bytes)
+        case .notice(.event(let accountIDs, let bytes)): for accountID in accountIDs { tell(accountID, bytes) }
         case .notice(.pairing(let accountID, _)): tell(accountID, ServerEvent.pairing(accountID: accountID).encoded())
         case .notice(.sessionsEnded(let accountID, let deviceID)):
             for descriptor in listeners[accountID] ?? [] {

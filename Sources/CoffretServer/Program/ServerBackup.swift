@@ -14,23 +14,22 @@ extension ServerCommands {
 
     private static let tables: [BackedTable] = [
         ("accounts", 1, ["account", "used", "created"]), ("links", 3, ["kind", "chain", "seq", "link", "added"]),
-        ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry"]),
+        ("branches", 3, ["account", "branch", "seq", "link", "added"]),
+        ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry", "sponsor"]),
         ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq", "setter", "previous"]),
+        ("vaults", 1, ["number", "links", "epoch", "oldest", "word", "people"]),
+        ("members", 2, ["number", "account", "role", "accepted", "since"]),
+        ("steps", 2, ["number", "seq", "hash", "account", "device", "payer", "sort", "time"]),
         ("objects", 2, ["number", "seq", "address", "digest", "account", "data"]),
         ("chunks", 3, ["number", "address", "digest", "account", "created", "data"]),
-        ("acks", 2, ["number", "device", "data"]), ("mail", 1, ["id", "account", "device", "created", "data"]),
-        ("swept", 4, ["number", "kind", "address", "digest", "account", "device", "size", "time"]),
-        ("staging", 2, ["number", "device", "time"]),
-        ("deletions", 1, ["number", "account", "device", "time", "size"]), ("returns", 2, ["account", "device"]),
-    ]
-    /// Those that a backup of the version before does not have.
-    private static let logTables: [BackedTable] = [
-        ("branches", 3, ["account", "branch", "seq", "link", "added"]),
-        ("vaults", 1, ["number", "links", "epoch", "oldest", "word"]),
-        ("members", 2, ["number", "account", "role", "accepted"]),
-        ("steps", 2, ["number", "seq", "hash", "account", "device", "plain", "time"]),
-        ("collections", 2, ["number", "seq", "account", "data"]),
-        ("heard", 3, ["number", "account", "device", "time"]),
+        ("acks", 3, ["number", "account", "device", "time", "data"]),
+        ("mail", 1, ["id", "account", "device", "created", "data"]),
+        ("swept", 4, ["number", "kind", "address", "digest", "account", "sweeper", "device", "size", "time"]),
+        ("staging", 3, ["number", "account", "device", "time"]),
+        ("deletions", 1, ["number", "account", "device", "holder", "time", "size"]),
+        ("histories", 1, ["number", "epoch", "account", "data"]),
+        ("keyletters", 2, ["number", "account", "epoch", "sender", "data"]),
+        ("returns", 2, ["account", "device"]), ("collections", 2, ["number", "seq", "account", "data"]),
     ]
     /// Few rows at a time: one may be a mebibyte.
     private static let pageRowCount = 64
@@ -124,21 +123,41 @@ extension ServerCommands {
         }
     }
 
+    private struct TakenBack: Error {}
+
+    /// Reads a database of this version, or of the version before, which stays as it is: it is somebody's only one.
+    private static func read<Result>(_ source: any SQLDatabase, _ body: (any SQLSession) throws -> Result) throws
+        -> Result
+    {
+        guard try source.read(ServerSchema.checkBackup) == ServerSchema.versionBefore else {
+            return try source.read(body)
+        }
+        var result: Result?
+        do {
+            try source.write { session in
+                try ServerSchema.convert(session)
+                result = try body(session)
+                throw TakenBack()
+            }
+        } catch is TakenBack {}
+        guard let result else { throw ServerFailure(.storageUnavailable, "the backup was not read") }
+        return result
+    }
+
     private static func copy(
         from source: any SQLDatabase, to target: any SQLDatabase
     ) throws -> Int {
         // SAFETY of the nesting: two databases, one reading, one writing.
-        try source.read { from in
+        try read(source) { from in
             try target.write { to in
                 var total = 0
-                let hasLogs = try ServerSchema.checkBackup(from)
                 // Half uploads stay behind, and count no more.
                 let uploads = try from.query(
                     """
                     SELECT account, CAST(SUM(LENGTH(data) + \(ServerStore.rowByteCount)) AS BIGINT) FROM uploads
                     GROUP BY account
                     """, [])
-                for table in tables + (hasLogs ? logTables : []) {
+                for table in tables {
                     let list = table.columns.joined(separator: ", ")
                     let places = table.columns.indices.map { "$\($0 + 1)" }
                     let key = table.columns.prefix(table.keyCount).joined(separator: ", ")

@@ -54,8 +54,8 @@ package struct FrequentStatement: Sendable {
     static let chunk = FrequentStatement(
         number: 1,
         sql: """
-            SELECT c.data FROM zones z JOIN chunks c ON c.number = z.number
-            WHERE z.zone = $1 AND z.account = $2 AND c.address = $3 LIMIT 2
+            SELECT c.data FROM zones z JOIN members m ON m.number = z.number JOIN chunks c ON c.number = z.number
+            WHERE z.zone = $1 AND m.account = $2 AND c.address = $3 AND LENGTH(z.account) > 0 LIMIT 2
             """)
     static let count = 2
 }
@@ -91,8 +91,8 @@ package protocol SQLDatabase: Sendable {
 
 /// News that live connections are told.
 package enum StoreNotice: Equatable, Sendable {
-    /// An event for all devices of an account.
-    case event(accountID: [UInt8], bytes: [UInt8])
+    /// An event for all devices of some accounts, at most 255.
+    case event(accountIDs: [[UInt8]], bytes: [UInt8])
     /// A device was revoked: its connections end.
     case sessionsEnded(accountID: [UInt8], deviceID: [UInt8])
     /// A device that belongs to nobody yet waits on the relay for an account's devices.
@@ -102,7 +102,7 @@ package enum StoreNotice: Equatable, Sendable {
 
     package var encoded: [UInt8] {
         switch self {
-        case .event(let accountID, let bytes): [1] + accountID + bytes
+        case .event(let accountIDs, let bytes): [1, UInt8(accountIDs.count)] + accountIDs.joined() + bytes
         case .sessionsEnded(let accountID, let deviceID): [2] + accountID + deviceID
         case .pairing(let accountID, let relayID): [3] + accountID + relayID.bytes
         case .missed: []
@@ -111,9 +111,15 @@ package enum StoreNotice: Equatable, Sendable {
 
     package init?(decoding bytes: [UInt8]) {
         guard bytes.count >= 33 else { return nil }
+        if bytes[0] == 1 {
+            let count = Int(bytes[1])
+            guard bytes.count >= 2 + 32 * count else { return nil }
+            let accounts = (0..<count).map { Array(bytes[(2 + 32 * $0)..<(34 + 32 * $0)]) }
+            self = .event(accountIDs: accounts, bytes: Array(bytes[(2 + 32 * count)...]))
+            return
+        }
         let (accountID, rest) = (Array(bytes[1..<33]), Array(bytes[33...]))
         switch bytes[0] {
-        case 1: self = .event(accountID: accountID, bytes: rest)
         case 2: self = .sessionsEnded(accountID: accountID, deviceID: rest)
         case 3:
             guard let relayID = UniqueID(bytes: rest) else { return nil }

@@ -2,17 +2,21 @@
 // hold is what Docs/server.md says the server learns.
 
 enum ServerSchema {
-    static let version: Int64 = 4
-    /// The version before, which has all tables but `logTables`.
-    static let versionBefore: Int64 = 3
+    static let version: Int64 = 5
+    /// The version before, which `convert` makes this one of.
+    static let versionBefore: Int64 = 4
 
     /// `BYTES` and `NUMBER` stand for the database's types: bytes, and a key that counts up and is given to no second row.
     /// Of an object that was swept `seq` is below 0, of a chunk `created`. `challenges` holds those that were spent.
+    /// The `account` of a zone is the one on whose number of zones it counts, of any other row the one on whose space;
+    /// a deleted zone's is empty.
     private static let tables = """
         CREATE TABLE meta(name BYTES NOT NULL PRIMARY KEY, value BYTES NOT NULL);
         CREATE TABLE accounts(account BYTES NOT NULL PRIMARY KEY, used BIGINT NOT NULL, created BIGINT NOT NULL);
         CREATE TABLE links(kind BIGINT NOT NULL, chain BYTES NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
             added BIGINT NOT NULL, PRIMARY KEY(kind, chain, seq));
+        CREATE TABLE branches(account BYTES NOT NULL, branch BIGINT NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
+            added BIGINT NOT NULL, PRIMARY KEY(account, branch, seq));
         CREATE TABLE devices(account BYTES NOT NULL, device BYTES NOT NULL, signing BYTES NOT NULL, revoked BIGINT NOT NULL,
             PRIMARY KEY(account, device));
         CREATE TABLE challenges(nonce BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL);
@@ -21,7 +25,6 @@ enum ServerSchema {
             expiry BIGINT NOT NULL);
         CREATE INDEX sessions_of_device ON sessions(account, device);
         CREATE INDEX sessions_by_expiry ON sessions(expiry);
-        CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL);
         CREATE TABLE zones(number NUMBER, zone BYTES NOT NULL UNIQUE, account BYTES NOT NULL, head BYTES NOT NULL,
             epoch BIGINT NOT NULL, seq BIGINT NOT NULL, setter BYTES NOT NULL, previous BYTES NOT NULL);
         CREATE INDEX zones_of_account ON zones(account);
@@ -32,43 +35,55 @@ enum ServerSchema {
             created BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, address, digest));
         CREATE TABLE uploads(number BIGINT NOT NULL, address BYTES NOT NULL, account BYTES NOT NULL, start BIGINT NOT NULL,
             total BIGINT NOT NULL, updated BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, address, account, start));
-        CREATE TABLE acks(number BIGINT NOT NULL, device BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, device));
         CREATE TABLE mail(id BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL, created BIGINT NOT NULL,
             data BYTES NOT NULL);
         CREATE INDEX mail_of_account ON mail(account, created);
         CREATE INDEX mail_by_time ON mail(created);
-        CREATE TABLE swept(number BIGINT NOT NULL, kind BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
-            account BYTES NOT NULL, device BYTES NOT NULL, size BIGINT NOT NULL, time BIGINT NOT NULL,
-            PRIMARY KEY(number, kind, address, digest));
-        CREATE INDEX swept_of_account ON swept(account, device);
-        CREATE INDEX swept_by_time ON swept(time);
-        CREATE TABLE staging(number BIGINT NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, device));
-        CREATE TABLE placed(number BIGINT NOT NULL, device BYTES NOT NULL, address BYTES NOT NULL,
-            PRIMARY KEY(number, device, address));
-        CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
-            time BIGINT NOT NULL, size BIGINT NOT NULL);
         CREATE TABLE returns(account BYTES NOT NULL, device BYTES NOT NULL, PRIMARY KEY(account, device));
-        """
-
-    /// What histories of entries need: links that recoveries replaced; of each zone of logs its newest member link and the
-    /// push that set its head; who has which right; when each member link came; what was collected; and when a device
-    /// acknowledged last. Times are those of `StoreAge`.
-    private static let logTables = """
-        CREATE TABLE branches(account BYTES NOT NULL, branch BIGINT NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
-            added BIGINT NOT NULL, PRIMARY KEY(account, branch, seq));
-        CREATE TABLE vaults(number BIGINT NOT NULL PRIMARY KEY, links BIGINT NOT NULL, epoch BIGINT NOT NULL,
-            oldest BIGINT NOT NULL, word BYTES NOT NULL);
-        CREATE TABLE members(number BIGINT NOT NULL, account BYTES NOT NULL, role BIGINT NOT NULL, accepted BIGINT NOT NULL,
-            PRIMARY KEY(number, account));
-        CREATE INDEX members_by_account ON members(account);
-        CREATE TABLE steps(number BIGINT NOT NULL, seq BIGINT NOT NULL, hash BYTES NOT NULL, account BYTES NOT NULL,
-            device BYTES NOT NULL, plain BIGINT NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, seq));
-        CREATE INDEX steps_by_hash ON steps(number, hash);
         CREATE TABLE collections(number BIGINT NOT NULL, seq BIGINT NOT NULL, account BYTES NOT NULL, data BYTES NOT NULL,
             PRIMARY KEY(number, seq));
         CREATE INDEX collections_of_account ON collections(account);
-        CREATE TABLE heard(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL,
-            PRIMARY KEY(number, account, device))
+        """
+
+    /// Of each vault its newest member link, the push that set its head, and a number that grows with the chains of its
+    /// people; who has which right, and by which link; when each member link came; when a device acknowledged last; all older
+    /// keys under the newest, and for each member a letter with that, which is empty when it was taken.
+    /// Of these tables the version before has others under the same names. Times are those of `StoreAge`.
+    ///
+    /// The `sort` of a step is 1 for what may be a plain checkpoint, 2 for an epoch, 3 for an addition, else 0. Of what was
+    /// swept `account` is who pays when it comes back, `sweeper` the device's account.
+    private static let sharedTables = """
+        CREATE TABLE vaults(number BIGINT NOT NULL PRIMARY KEY, links BIGINT NOT NULL, epoch BIGINT NOT NULL,
+            oldest BIGINT NOT NULL, word BYTES NOT NULL, people BIGINT NOT NULL);
+        CREATE TABLE members(number BIGINT NOT NULL, account BYTES NOT NULL, role BIGINT NOT NULL, accepted BIGINT NOT NULL,
+            since BIGINT NOT NULL, PRIMARY KEY(number, account));
+        CREATE INDEX members_by_account ON members(account);
+        CREATE TABLE steps(number BIGINT NOT NULL, seq BIGINT NOT NULL, hash BYTES NOT NULL, account BYTES NOT NULL,
+            device BYTES NOT NULL, payer BYTES NOT NULL, sort BIGINT NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, seq));
+        CREATE INDEX steps_by_hash ON steps(number, hash);
+        CREATE INDEX steps_by_payer ON steps(payer);
+        CREATE INDEX steps_by_account ON steps(account, sort, time);
+        CREATE TABLE acks(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL,
+            data BYTES NOT NULL, PRIMARY KEY(number, account, device));
+        CREATE INDEX acks_of_account ON acks(account);
+        CREATE TABLE swept(number BIGINT NOT NULL, kind BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
+            account BYTES NOT NULL, sweeper BYTES NOT NULL, device BYTES NOT NULL, size BIGINT NOT NULL, time BIGINT NOT NULL,
+            PRIMARY KEY(number, kind, address, digest));
+        CREATE INDEX swept_of_sweeper ON swept(sweeper, device);
+        CREATE INDEX swept_by_time ON swept(time);
+        CREATE TABLE staging(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL,
+            PRIMARY KEY(number, account, device));
+        CREATE TABLE placed(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, address BYTES NOT NULL,
+            PRIMARY KEY(number, account, device, address));
+        CREATE TABLE histories(number BIGINT NOT NULL PRIMARY KEY, epoch BIGINT NOT NULL, account BYTES NOT NULL,
+            data BYTES NOT NULL);
+        CREATE INDEX histories_of_account ON histories(account);
+        CREATE TABLE keyletters(number BIGINT NOT NULL, account BYTES NOT NULL, epoch BIGINT NOT NULL, sender BYTES NOT NULL,
+            data BYTES NOT NULL, PRIMARY KEY(number, account));
+        CREATE INDEX keyletters_of_sender ON keyletters(sender);
+        CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
+            holder BYTES NOT NULL, time BIGINT NOT NULL, size BIGINT NOT NULL);
+        CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL, sponsor BYTES NOT NULL);
         """
 
     private static let probe = "SELECT value FROM meta WHERE name = $1"
@@ -87,13 +102,18 @@ enum ServerSchema {
         in session: any SQLSession, incarnation: [UInt8], challengeKey: [UInt8]
     ) throws {
         try session.script(
-            (tables + logTables).replacingWord("BYTES", with: session.bytesType)
+            (tables + sharedTables).replacingWord("BYTES", with: session.bytesType)
                 .replacingWord("NUMBER", with: session.numberType))
         for (name, value) in [
             (versionName, [UInt8(version)]), (incarnationName, incarnation), (challengeKeyName, challengeKey),
         ] {
             try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", name, .bytes(value))
         }
+    }
+
+    /// Makes the tables of the version before those of this one.
+    static func convert(_ session: any SQLSession) throws {
+        try SchemaConversion.convert(session, tables: sharedTables.replacingWord("BYTES", with: session.bytesType))
     }
 
     /// Brings the tables of the version before up to this one. All is done or nothing, and one process does it.
@@ -103,7 +123,7 @@ enum ServerSchema {
             // Whoever comes second waits here, and finds it done.
             _ = try session.first(probe + session.lockClause, versionName)
             guard try storedVersion(session) == versionBefore else { return }
-            try session.script(logTables.replacingWord("BYTES", with: session.bytesType))
+            try convert(session)
             try session.run("UPDATE meta SET value = $1 WHERE name = $2", .bytes([UInt8(version)]), versionName)
         }
     }
@@ -115,11 +135,11 @@ enum ServerSchema {
 
     /// The same for a backup, which may be of the version before and is not changed.
     ///
-    /// - Returns: whether it has `logTables`.
-    static func checkBackup(_ session: any SQLSession) throws -> Bool {
+    /// - Returns: its version.
+    static func checkBackup(_ session: any SQLSession) throws -> Int64 {
         let stored = try storedVersion(session)
         guard [version, versionBefore].contains(stored) else { throw otherVersion }
-        return stored == version
+        return stored
     }
 
     static var otherVersion: ServerFailure {

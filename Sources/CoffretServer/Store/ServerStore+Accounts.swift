@@ -56,7 +56,8 @@ extension ServerStore {
         let expiry = now + milliseconds
         try database.write { session in
             try session.run(
-                "INSERT INTO invitations(hash, expiry) VALUES($1, $2)", .bytes(BLAKE2b.hash(invitation)), .int(expiry))
+                "INSERT INTO invitations(hash, expiry, sponsor) VALUES($1, $2, $3)", .bytes(BLAKE2b.hash(invitation)),
+                .int(expiry), .bytes([]))
         }
     }
 

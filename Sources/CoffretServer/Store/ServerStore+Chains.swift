@@ -48,10 +48,7 @@ extension ServerStore {
                     throw ServerFailure(.malformed, "a chain's kind")
                 }
                 if kind == .member {
-                    let zone = try session.first(
-                        "SELECT number FROM zones WHERE zone = $1 AND account = $2", .bytes(item.chainID),
-                        .bytes(owner.accountID))
-                    guard zone != nil else { continue }
+                    guard try isMember(owner, of: item.chainID, session) else { continue }
                 }
                 guard room > 0 else { return ChainUpdates(chains, hasMore: true) }
                 let (chain, hasMore) = try updates(kind, item, &room, session)

@@ -31,7 +31,7 @@ extension ServerStore {
         }
         let now = now
         return try database.write { session in
-            let zone = try zone(id, of: owner, session, locking: true)
+            let zone = try zone(id, of: owner, session, locking: true, to: .write)
             try noteStaging(in: zone.number, by: owner, session)
             let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
             var there: [SQLValue]?
@@ -118,15 +118,15 @@ extension ServerStore {
         let found = try database.lookUp(.chunk, [.bytes(id), .bytes(owner.accountID), .bytes(address)])
         if found.isEmpty {
             // A zone of others says so, and nothing about what is in it.
-            _ = try head(id, for: owner)
+            _ = try zone(id, of: owner)
         }
         if found.count == 1, variant == 0 { return StoredChunk(bytes: found[0][0].bytes, variantCount: 1) }
         guard found.count > 1 else { throw ServerFailure(.objectUnknown) }
         let row = try database.lookUp(
             """
             SELECT c.data, (SELECT COUNT(*) FROM chunks o WHERE o.number = c.number AND o.address = c.address)
-            FROM zones z JOIN chunks c ON c.number = z.number WHERE z.zone = $1 AND z.account = $2 AND c.address = $3
-            ORDER BY CASE WHEN c.created > 0 THEN 0 ELSE 1 END, c.created, c.digest LIMIT 1 OFFSET $4
+            FROM zones z JOIN members m ON m.number = z.number JOIN chunks c ON c.number = z.number
+            WHERE z.zone = $1 AND m.account = $2 AND c.address = $3 AND LENGTH(z.account) > 0 ORDER BY CASE WHEN c.created > 0 THEN 0 ELSE 1 END, c.created, c.digest LIMIT 1 OFFSET $4
             """, [.bytes(id), .bytes(owner.accountID), .bytes(address), .int(Int64(variant))]
         ).first
         guard let row else { throw ServerFailure(.objectUnknown) }
@@ -177,7 +177,7 @@ extension ServerStore {
                 "INSERT INTO mail(id, account, device, created, data) VALUES($1, $2, $3, $4, $5)", .bytes(id.bytes),
                 .bytes(account), .bytes(mail.deviceID?.bytes ?? []), .int(now), .bytes(mail.bytes))
             try session.notify(
-                .event(accountID: account, bytes: ServerEvent.mailbox(accountID: account).encoded()))
+                .event(accountIDs: [account], bytes: ServerEvent.mailbox(accountID: account).encoded()))
         }
     }
 

@@ -25,7 +25,7 @@ extension ServerStore {
             try session.run(
                 """
                 DELETE FROM placed WHERE NOT EXISTS (SELECT 1 FROM staging s
-                    WHERE s.number = placed.number AND s.device = placed.device)
+                    WHERE s.number = placed.number AND s.account = placed.account AND s.device = placed.device)
                 """)
         }
         while mayGoOn(), try deleteMail() {}
@@ -86,7 +86,7 @@ extension ServerStore {
     private func deleteSwept() throws -> Bool {
         let end = SQLValue.int(age.now - Self.sweptMilliseconds)
         // What is on its way back stays, however long that takes.
-        let kept = "NOT EXISTS (SELECT 1 FROM returns r WHERE r.account = swept.account AND r.device = swept.device)"
+        let kept = "NOT EXISTS (SELECT 1 FROM returns r WHERE r.account = swept.sweeper AND r.device = swept.device)"
         guard
             let zone = try database.lookUp("SELECT number FROM swept WHERE time < $1 AND \(kept) LIMIT 1", [end]).first
         else { return false }

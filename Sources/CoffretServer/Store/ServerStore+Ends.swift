@@ -21,7 +21,7 @@ extension ServerStore {
     ) throws {
         let now = age.now
         try database.write { session in
-            let zone = try zone(id, of: owner, session, locking: true)
+            let zone = try zone(id, of: owner, session, locking: true, to: .own)
             let proof = ZoneProof.deletion(accountID: owner.accountID)
             guard let key = try signingKey(of: owner, session),
                 (try? proof.verify(deletion.signature, zone: id, by: key)) != nil
@@ -31,16 +31,17 @@ extension ServerStore {
             let uploads = try session.query(
                 "SELECT DISTINCT number, address, account FROM uploads WHERE number = $1", [number])
             for upload in uploads { try dropUpload(upload, session) }
-            let size = try countedByteCount(of: zone.number, id, session)
+            let counted = try countedByteCounts(of: zone.number, id, session)
+            let size = counted.reduce(0) { $0 + $1.byteCount }
             let deleted = try session.first(
                 "SELECT COUNT(*) FROM deletions WHERE account = $1", .bytes(owner.accountID))
             guard try keptByteCount(of: owner.accountID, session) + size <= quota.byteCount,
                 (deleted?[0].int ?? 0) < quota.zoneCount
             else { throw ServerFailure(.quotaExceeded) }
-            try charge(owner.accountID, -size, session)
+            for (account, byteCount) in counted { try charge(account, -byteCount, session) }
             try session.run(
-                "INSERT INTO deletions(number, account, device, time, size) VALUES($1, $2, $3, $4, $5)", number,
-                .bytes(owner.accountID), .bytes(owner.deviceID), .int(now), .int(size))
+                "INSERT INTO deletions(number, account, device, holder, time, size) VALUES($1, $2, $3, $4, $5, $6)",
+                number, .bytes(owner.accountID), .bytes(owner.deviceID), .bytes(zone.holder), .int(now), .int(size))
             // Nobody's: whoever asks for a zone asks for one of his account.
             try session.run("UPDATE zones SET account = $1 WHERE number = $2", .bytes([]), number)
         }
@@ -55,33 +56,24 @@ extension ServerStore {
                 "SELECT number FROM zones WHERE zone = $1 AND LENGTH(account) = 0" + session.lockClause, .bytes(id))
             guard let zone,
                 let row = try session.first(
-                    "DELETE FROM deletions WHERE number = $1 AND account = $2 AND device = $3 RETURNING size", zone[0],
+                    "DELETE FROM deletions WHERE number = $1 AND account = $2 AND device = $3 RETURNING holder",
+                    zone[0],
                     .bytes(owner.accountID), .bytes(owner.deviceID))
             else { return false }
-            let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
+            let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", row[0])
             guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
-            try charge(owner.accountID, row[0].int, session)
-            try session.run("UPDATE zones SET account = $1 WHERE number = $2", .bytes(owner.accountID), zone[0])
+            try bringBack(zone[0].int, id, holder: row[0], session, .none)
             return true
         }
     }
 
-    /// What counts on the account's space of all that lies in a zone.
-    private func countedByteCount(
-        of zone: Int64, _ id: [UInt8], _ session: any SQLSession
-    ) throws -> Int64 {
-        let row = try session.first(
-            """
-            SELECT CAST(
-                (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM objects WHERE number = $1 AND seq > 0)
-                + (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM chunks
-                    WHERE number = $1 AND created > 0)
-                + (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM acks WHERE number = $1)
-                + (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM collections WHERE number = $1)
-                + (SELECT COALESCE(SUM(LENGTH(link) + \(Self.rowByteCount)), 0) FROM links WHERE kind = 3 AND chain = $2)
-                AS BIGINT)
-            """, .int(zone), .bytes(id))
-        return row?[0].int ?? 0
+    private func bringBack(
+        _ zone: Int64, _ id: [UInt8], holder: SQLValue, _ session: any SQLSession, _ allowance: Allowance
+    ) throws {
+        for (account, byteCount) in try countedByteCounts(of: zone, id, session) {
+            try charge(account, byteCount, session, allowance)
+        }
+        try session.run("UPDATE zones SET account = $1 WHERE number = $2", holder, .int(zone))
     }
 
     /// What is kept of sweeps and of deleted zones.
@@ -89,7 +81,7 @@ extension ServerStore {
         let row = try session.first(
             """
             SELECT CAST(
-                (SELECT COALESCE(SUM(size), 0) FROM swept WHERE account = $1)
+                (SELECT COALESCE(SUM(size), 0) FROM swept WHERE sweeper = $1)
                 + (SELECT COALESCE(SUM(size), 0) FROM deletions WHERE account = $1) AS BIGINT)
             """, .bytes(account))
         return row?[0].int ?? 0
@@ -109,16 +101,12 @@ extension ServerStore {
     /// what was swept is put back by and by, and is served meanwhile. Nothing here can fail for want of room.
     func undo(by device: [UInt8], of account: [UInt8], _ session: any SQLSession) throws {
         let key: [SQLValue] = [.bytes(account), .bytes(device)]
-        try session.execute(
+        let deleted = try session.query(
             """
-            UPDATE accounts SET used = used + (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM deletions
-                WHERE account = $1 AND device = $2) WHERE account = $1
+            SELECT z.number, z.zone, d.holder FROM deletions d JOIN zones z ON z.number = d.number
+            WHERE d.account = $1 AND d.device = $2 ORDER BY z.number
             """, key)
-        try session.execute(
-            """
-            UPDATE zones SET account = $1
-            WHERE number IN (SELECT number FROM deletions WHERE account = $1 AND device = $2)
-            """, key)
+        for row in deleted { try bringBack(row[0].int, row[1].bytes, holder: row[2], session, .always) }
         try session.execute("DELETE FROM deletions WHERE account = $1 AND device = $2", key)
         try session.execute("INSERT INTO returns(account, device) VALUES($1, $2) ON CONFLICT DO NOTHING", key)
     }
@@ -129,7 +117,7 @@ extension ServerStore {
     func putBack() throws -> Bool {
         let due = try database.lookUp(
             """
-            SELECT r.account, r.device, s.number FROM returns r JOIN swept s ON s.account = r.account AND s.device = r.device
+            SELECT r.account, r.device, s.number FROM returns r JOIN swept s ON s.sweeper = r.account AND s.device = r.device
             WHERE NOT EXISTS (SELECT 1 FROM deletions d WHERE d.number = s.number) LIMIT 1
             """, []
         ).first
@@ -139,7 +127,7 @@ extension ServerStore {
                 try session.run(
                     """
                     DELETE FROM returns WHERE NOT EXISTS (SELECT 1 FROM swept
-                        WHERE swept.account = returns.account AND swept.device = returns.device)
+                        WHERE swept.sweeper = returns.account AND swept.device = returns.device)
                     """)
             }
             return false
@@ -149,11 +137,11 @@ extension ServerStore {
             else { return }
             let rows = try session.query(
                 """
-                SELECT kind, address, digest, size FROM swept WHERE number = $1 AND device = $2
+                SELECT kind, address, digest, size, account FROM swept WHERE number = $1 AND sweeper = $2 AND device = $3
                 ORDER BY kind, address, digest LIMIT \(Self.returnedCountMax)
-                """, [due[2], due[1]])
+                """, [due[2], due[0], due[1]])
             var seq = zone[0].int
-            var byteCount: Int64 = 0
+            var byteCounts: [[UInt8]: Int64] = [:]
             for row in rows {
                 let kind = StoredKind(rawValue: row[0].int) ?? .object
                 // At the end, so that whoever reads on from a cursor meets them.
@@ -164,10 +152,12 @@ extension ServerStore {
                     WHERE number = $2 AND address = $3 AND digest = $4 AND \(kind.mark) < 0
                     """, .int(kind == .object ? seq : now), due[2], row[1], row[2])
                 try forgetSweep(of: kind, row[1].bytes, row[2].bytes, in: due[2].int, session)
-                byteCount += row[3].int
+                byteCounts[row[4].bytes, default: 0] += row[3].int
             }
-            // Its space was its before: it comes back whatever else came meanwhile.
-            try session.run("UPDATE accounts SET used = used + $1 WHERE account = $2", .int(byteCount), due[0])
+            // The space was theirs before: it comes back whatever else came meanwhile.
+            for (account, byteCount) in byteCounts.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+                try charge(account, byteCount, session, .always)
+            }
             try session.run("UPDATE zones SET seq = $1 WHERE number = $2", .int(seq), due[2])
         }
         return true
@@ -200,7 +190,9 @@ extension ServerStore {
                 if count > 0 { return }
             }
             for table in [
-                "acks", "swept", "staging", "placed", "deletions", "vaults", "members", "steps", "collections", "heard",
+                "acks", "swept", "staging", "placed", "deletions", "vaults", "members", "steps", "collections",
+                "histories",
+                "keyletters",
             ] {
                 try session.run("DELETE FROM \(table) WHERE number = $1", number)
             }
@@ -217,13 +209,14 @@ extension ServerStore {
     package func withdrawChunk(address: [UInt8], in id: [UInt8], by owner: SessionOwner) throws {
         let now = age.now
         try database.write { session in
-            let zone = try zone(id, of: owner, session, locking: true)
+            let zone = try zone(id, of: owner, session, locking: true, to: .write)
             try dropUpload([.int(zone.number), .bytes(address), .bytes(owner.accountID)], session)
             let own = try session.run(
-                "DELETE FROM placed WHERE number = $1 AND device = $2 AND address = $3", .int(zone.number),
-                .bytes(owner.deviceID), .bytes(address))
+                "DELETE FROM placed WHERE number = $1 AND account = $2 AND device = $3 AND address = $4",
+                .int(zone.number),
+                .bytes(owner.accountID), .bytes(owner.deviceID), .bytes(address))
             guard own > 0 else { return }
-            let rows = try sweep(.chunk, address, zone.number, owner, now, session)
+            let rows = try sweep(.chunk, address, zone.number, owner, now, onlyOwn: true, session)
             for row in rows { try charge(row[1].bytes, -row[2].int, session) }
             guard try keptByteCount(of: owner.accountID, session) <= quota.byteCount else {
                 throw ServerFailure(.quotaExceeded)
@@ -236,7 +229,7 @@ extension ServerStore {
         _ address: [UInt8], in zone: Int64, by owner: SessionOwner, _ session: any SQLSession
     ) throws {
         try session.run(
-            "INSERT INTO placed(number, device, address) VALUES($1, $2, $3) ON CONFLICT DO NOTHING", .int(zone),
-            .bytes(owner.deviceID), .bytes(address))
+            "INSERT INTO placed(number, account, device, address) VALUES($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            .int(zone), .bytes(owner.accountID), .bytes(owner.deviceID), .bytes(address))
     }
 }

@@ -51,9 +51,17 @@ struct LinkBatch {
         var founds = false
     }
 
+    struct IdentityStep {
+        let bytes: [UInt8]
+        let number: UInt64
+    }
+
     let stored: StoredDeviceChain
     var device: StoredDeviceChain
     var deviceSteps: [DeviceStep] = []
+    /// The account's identity chain, once a link of it was looked at.
+    var identity: StoredIdentity?
+    var identitySteps: [IdentityStep] = []
     var vaults: [[UInt8]: Vault] = [:]
     var heads: [ChainHead] = []
     /// Device chains that member links state, as they are with the links before.
@@ -78,21 +86,25 @@ extension ServerStore {
     /// Adds links to the account's device chain and to the member chains of its vaults, in their order, all or none. A device
     /// that is no longer trusted then loses its sessions in the same transaction (R28).
     ///
-    /// - Parameter founds: whether link 0 of a vault makes its zone one of logs.
+    /// - Parameters:
+    ///   - founds: whether link 0 of a vault makes its zone one of logs.
+    ///   - post: what goes along with the one link.
     /// - Throws: `.forbidden` for another account's device chain, `.zoneUnknown`, `.zoneExists` for a zone with a head of
     ///   commits, `.quotaExceeded`.
     package func take(
-        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true
+        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true, with post: MemberPost? = nil
     ) throws -> LinksOutcome {
         for _ in 1...Self.appendTryCountMax {
             // Before the transaction: whoever writes meanwhile does not wait for signatures.
             var batch = LinkBatch(try deviceChain(of: owner.accountID))
             if let refusal = try judge(items, &batch, by: owner, founds: founds) { return refusal }
             do {
-                try write(batch, by: owner)
+                try write(batch, by: owner, with: post)
             } catch let refusal as LinksRefusal {
                 guard let outcome = refusal.outcome else { continue }
                 return outcome
+            } catch let failure as ServerFailure where failure.code == .storageConflict {
+                continue
             }
             if !batch.deviceSteps.isEmpty { chains.keep(batch.device) }
             for vault in batch.vaults.values { memberChains.keep(vault.chain) }
@@ -115,10 +127,12 @@ extension ServerStore {
             let refusal: LinksOutcome?
             do {
                 let link = try UnverifiedLink(decoding: item.link)
-                refusal =
-                    kind == .device
-                    ? try judge(link, item, index, &batch)
-                    : try judge(link, item, index, &batch, by: owner, founds: founds)
+                guard link.kind == kind else { throw TrustError(.linkMalformed, at: link.sequenceNumber) }
+                switch kind {
+                case .device: refusal = try judge(link, item, index, &batch)
+                case .identity: refusal = try judge(identity: link, item, index, &batch)
+                case .member: refusal = try judge(link, item, index, &batch, by: owner, founds: founds)
+                }
             } catch let error as TrustError {
                 refusal = .untrusted(error.code.rawValue)
             } catch let error as MemberError {
@@ -287,7 +301,7 @@ extension ServerStore {
     // MARK: Storing
 
     /// - Throws: `LinksRefusal`, with nothing stored.
-    private func write(_ batch: LinkBatch, by owner: SessionOwner) throws {
+    private func write(_ batch: LinkBatch, by owner: SessionOwner, with post: MemberPost?) throws {
         let now = now
         let isEnding = batch.deviceSteps.contains(where: \.isEnding)
         // Whoever remembers a session looks again only where one may have ended.
@@ -305,8 +319,9 @@ extension ServerStore {
             for (offset, step) in batch.deviceSteps.enumerated() {
                 try store(step, of: owner.accountID, branch: batch.branchNumber(at: offset), now: now, session)
             }
+            try store(batch, identityOf: owner.accountID, now: now, session)
             for (id, vault) in batch.vaults.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-                try store(vault, id, now: now, by: owner, session)
+                try store(vault, id, now: now, by: owner, with: post, session)
             }
         }
     }
@@ -330,49 +345,10 @@ extension ServerStore {
         try charge(
             account, Int64(step.bytes.count) + Self.rowByteCount, session, step.isEnding ? .always : .small)
         try setDevices(of: step.followed.chain, before: step.before, session)
+        try noteNews(of: account, session)
         let event = ServerEvent.chain(
             kind: ChainKind.device.rawValue, id: account, sequenceNumber: step.link.sequenceNumber)
-        try session.notify(.event(accountID: account, bytes: event.encoded()))
-    }
-
-    private func store(
-        _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, _ session: any SQLSession
-    ) throws {
-        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, now: now, by: owner, session) {
-            throw LinksRefusal(outcome: nil)
-        }
-        let zone = try zone(id, of: owner, session)
-        let stored = try session.first(
-            "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(id))
-        guard stored?[0].bytes == vault.newest else { throw LinksRefusal(outcome: nil) }
-        guard vault.founds || !vault.steps.isEmpty else { return }
-        for step in vault.steps {
-            guard let expected = step.expectedHead, expected != zone.head else { continue }
-            throw LinksRefusal(outcome: .moved(index: step.index, try logHead(of: zone, session)))
-        }
-        let known = try session.first("SELECT links FROM vaults WHERE number = $1", .int(zone.number))
-        // A history of commits does not become one of logs.
-        guard known != nil || zone.head.isEmpty else { throw ServerFailure(.zoneExists) }
-        guard known == nil || !vault.steps.isEmpty else { return }
-        try checkRate(of: vault.steps.map(\.effect), in: zone.number, session)
-        let time = age.now
-        for step in vault.steps {
-            try store(step.bytes, .member, id, at: Int64(step.effect.number), now: now, session)
-            try charge(
-                owner.accountID, Int64(step.bytes.count) + Self.rowByteCount, session,
-                step.effect.endsReading ? .always : .small)
-        }
-        for effect in known == nil ? vault.chain.links : vault.steps.map(\.effect) {
-            try session.run(
-                "INSERT INTO steps(number, seq, hash, account, device, plain, time) VALUES($1, $2, $3, $4, $5, $6, $7)",
-                .int(zone.number), .int(Int64(effect.number)), .bytes(effect.hash.bytes),
-                .bytes(effect.accountID.bytes), .bytes(effect.deviceID.bytes), .int(effect.looksPlain ? 1 : 0),
-                .int(time))
-        }
-        try setRights(of: vault.chain, in: zone.number, session)
-        let event = ServerEvent.chain(
-            kind: ChainKind.member.rawValue, id: id, sequenceNumber: UInt64(vault.chain.count - 1))
-        try session.notify(.event(accountID: owner.accountID, bytes: event.encoded()))
+        try tellFellows(of: account, event, session)
     }
 }
 

@@ -6,20 +6,12 @@ internal import CoffretCrypto
 internal import CoffretTrust
 package import CoffretWire
 
-/// What the newest member link of a zone of logs says of epochs, and of the account that asks.
-struct VaultRow {
-    let epoch: Int64
-    let oldestEpoch: Int64
-    /// nil: it is no member, or has not accepted.
-    let role: MemberRole?
-
-    var writes: Bool { role?.writes == true }
-}
-
 /// The state of a zone of either kind.
 package enum ZoneState: Sendable {
     case commits(ZoneHead)
     case logs(LogHead)
+
+    package var people: UInt64? { if case .logs(let head) = self { head.people } else { nil } }
 
     package var cursor: [UInt8] {
         switch self {
@@ -32,55 +24,34 @@ package enum ZoneState: Sendable {
 extension ServerStore {
     /// Links that look like plain checkpoints, of one device in one vault: so many in so many milliseconds (C3).
     static let plainRates: [(count: Int, milliseconds: Int64)] = [(4, 3_600_000), (26, 24 * 3_600_000)]
+    static let dayMilliseconds: Int64 = 86_400_000
+    /// Epochs that an account opens in a vault, and accounts that it adds to vaults.
+    static let epochRate: (count: Int, milliseconds: Int64) = (20, dayMilliseconds)
+    static let additionRate: (count: Int, milliseconds: Int64) = (60, dayMilliseconds)
     /// A checkpoint of this age is named by a collection whoever acknowledged it (G5).
     static let checkpointMilliseconds: Int64 = 30 * 86_400_000
 
     // MARK: State
 
-    /// - Returns: nil for a zone of commits.
-    func vaultRow(_ zone: Int64, pushing owner: SessionOwner, _ session: any SQLSession) throws -> VaultRow? {
-        let row = try session.first(
-            """
-            SELECT v.epoch, v.oldest, m.role, m.accepted FROM vaults v
-            LEFT JOIN members m ON m.number = v.number AND m.account = $1 WHERE v.number = $2
-            """, .bytes(owner.accountID), .int(zone))
-        return row.map { row in
-            let role = row[3].int == 1 ? MemberRole(rawValue: UInt8(clamping: row[2].int)) : nil
-            return VaultRow(epoch: row[0].int, oldestEpoch: row[1].int, role: role)
-        }
-    }
-
-    func logHead(of zone: ZoneRow, _ session: any SQLSession) throws -> LogHead {
-        let row = try session.first("SELECT word FROM vaults WHERE number = $1", .int(zone.number))
-        return logHead(of: zone, word: row?[0].bytes ?? [])
-    }
-
-    private func logHead(of zone: ZoneRow, word: [UInt8]) -> LogHead {
-        let read = try? withCBORDecoder(word) { (decoder) throws(CBORError) in try PushWord(from: &decoder) }
+    func logHead(of zone: ZoneRow) -> LogHead {
+        let read = try? withCBORDecoder(zone.word) { (decoder) throws(CBORError) in try PushWord(from: &decoder) }
         return LogHead(
             address: zone.head.isEmpty ? nil : zone.head, cursor: cursor(zone.seq), epoch: UInt32(zone.epoch),
-            word: read)
+            people: UInt64(zone.people), word: read)
     }
 
     /// One look-up, whatever the zone holds.
     package func state(_ id: [UInt8], for owner: SessionOwner) throws -> ZoneState {
-        let columns = "z.number, z.head, z.epoch, z.seq, z.setter, z.previous"
-        let row = try database.lookUp(
-            """
-            SELECT \(columns), v.word FROM zones z LEFT JOIN vaults v ON v.number = z.number
-            WHERE z.zone = $1 AND z.account = $2
-            """, [.bytes(id), .bytes(owner.accountID)]
-        ).first
-        guard let row else { throw ServerFailure(.zoneUnknown) }
-        return row[6] == .null ? .commits(wire(ZoneRow(row))) : .logs(logHead(of: ZoneRow(row), word: row[6].bytes))
+        let zone = try zone(id, of: owner)
+        return zone.vault == nil ? .commits(wire(zone)) : .logs(logHead(of: zone))
     }
 
     // MARK: Pushes
 
     /// Checks that a push is the word of a device that may write, under an epoch that the newest link leaves open (S5).
     func checkWord(
-        for push: ZonePush, _ digests: [[UInt8]], _ vault: VaultRow, _ id: [UInt8], by owner: SessionOwner,
-        _ session: any SQLSession
+        for push: ZonePush, _ digests: [[UInt8]], _ vault: VaultRow, _ zone: ZoneRow, _ id: [UInt8],
+        by owner: SessionOwner, _ session: any SQLSession
     ) throws -> PushWord {
         var hasher = PushedObjectsHasher()
         for (object, digest) in zip(push.objects, digests) { hasher.add(address: object.address, digest: digest) }
@@ -90,7 +61,7 @@ extension ServerStore {
         guard let key = try signingKey(of: owner, session), let device = UniqueID(bytes: owner.deviceID),
             (try? proof.verify(push.signature, zone: id, by: key)) != nil
         else { throw ServerFailure(.forbidden, "the push's signature") }
-        guard vault.writes else { throw ServerFailure(.forbidden, "no writer") }
+        guard zone.allows(.write) else { throw ServerFailure(.forbidden, "no writer") }
         guard Int64(push.epoch) >= vault.oldestEpoch else { throw ServerFailure(.epochStale) }
         guard Int64(push.epoch) <= vault.epoch else { throw ServerFailure(.epochUnknown) }
         return PushWord(
@@ -112,36 +83,58 @@ extension ServerStore {
         let rights = chain.rights
         try session.run(
             """
-            INSERT INTO vaults(number, links, epoch, oldest, word) VALUES($1, $2, $3, $4, $5)
-            ON CONFLICT(number) DO UPDATE SET links = excluded.links, epoch = excluded.epoch, oldest = excluded.oldest
+            INSERT INTO vaults(number, links, epoch, oldest, word, people) VALUES($1, $2, $3, $4, $5, 1)
+            ON CONFLICT(number) DO UPDATE SET links = excluded.links, epoch = excluded.epoch, oldest = excluded.oldest,
+                people = vaults.people + 1
             """, .int(zone), .int(Int64(chain.count)), .int(Int64(rights.epoch)), .int(Int64(rights.oldestEpoch)),
             .bytes([]))
         try session.run("DELETE FROM members WHERE number = $1", .int(zone))
         for (account, member) in rights.members {
             try session.run(
-                "INSERT INTO members(number, account, role, accepted) VALUES($1, $2, $3, $4)", .int(zone),
-                .bytes(account.bytes), .int(Int64(member.role.rawValue)), .int(member.hasAccepted ? 1 : 0))
+                "INSERT INTO members(number, account, role, accepted, since) VALUES($1, $2, $3, $4, $5)", .int(zone),
+                .bytes(account.bytes), .int(Int64(member.role.rawValue)), .int(member.hasAccepted ? 1 : 0),
+                .int(Int64(member.addedAt)))
         }
     }
 
-    /// C3, as far as a server can see: it reads no checkpoint, and a refutation looks like a plain one.
+    /// C3, as far as a server can see: it reads no checkpoint, and a refutation looks like a plain one. And so many epochs
+    /// of an account in a vault, and additions of it in all.
     ///
     /// - Throws: `LinksRefusal`.
     func checkRate(of effects: [MemberEffect], in zone: Int64, _ session: any SQLSession) throws {
         let time = age.now
-        for (device, plain) in Dictionary(grouping: effects.filter(\.looksPlain), by: \.deviceID) {
-            for rate in Self.plainRates {
+        for some in Dictionary(grouping: effects, by: { [$0.accountID.bytes, $0.deviceID.bytes] }).values {
+            guard let author = some.first else { continue }
+            let (account, device) = (SQLValue.bytes(author.accountID.bytes), SQLValue.bytes(author.deviceID.bytes))
+            let number = SQLValue.int(zone)
+            for (sort, rate, condition, values) in [
+                (MemberEffect.plainSort, Self.plainRates[0], "number = $4 AND device = $5", [number, device]),
+                (MemberEffect.plainSort, Self.plainRates[1], "number = $4 AND device = $5", [number, device]),
+                (MemberEffect.epochSort, Self.epochRate, "number = $4", [number]),
+                (MemberEffect.additionSort, Self.additionRate, "seq > 0", []),
+            ] {
+                let count = some.count { $0.sort == sort }
+                guard count > 0 else { continue }
                 let times = try session.query(
                     """
-                    SELECT time FROM steps WHERE number = $1 AND device = $2 AND plain = 1 AND time > $3 ORDER BY time
-                    """, [.int(zone), .bytes(device.bytes), .int(time - rate.milliseconds)])
-                let surplus = times.count + plain.count - rate.count
-                guard surplus > 0 else { continue }
-                let free = times.isEmpty ? time : times[min(surplus, times.count) - 1][0].int
-                let wait = max(1, free + rate.milliseconds - time)
-                throw LinksRefusal(outcome: .tooMany(retryAfterSeconds: Int((wait + 999) / 1_000)))
+                    SELECT time FROM steps WHERE account = $1 AND sort = $2 AND time > $3 AND \(condition) ORDER BY time
+                    """, [account, .int(sort), .int(time - rate.milliseconds)] + values
+                ).map { $0[0].int }
+                guard let wait = Self.wait(for: count, after: times, at: time, rate: rate) else { continue }
+                throw LinksRefusal(outcome: .tooMany(retryAfterSeconds: wait))
             }
         }
+    }
+
+    /// - Parameter times: of those that count against the rate, ascending.
+    /// - Returns: seconds after which there is room for so many more; nil: now.
+    static func wait(
+        for count: Int, after times: [Int64], at time: Int64, rate: (count: Int, milliseconds: Int64)
+    ) -> Int? {
+        let surplus = times.count + count - rate.count
+        guard surplus > 0 else { return nil }
+        let free = times.isEmpty ? time : times[min(surplus, times.count) - 1]
+        return Int((max(1, free + rate.milliseconds - time) + 999) / 1_000)
     }
 
     // MARK: Collections
@@ -149,9 +142,8 @@ extension ServerStore {
     /// G5: a collection is an owner's, and names a member link that is 30 days old here or behind which another account, in a
     /// vault of one another device, has acknowledged. What was acknowledged is sealed, and its device's business.
     func checkCheckpoint(
-        _ hash: [UInt8], _ vault: VaultRow, _ zone: ZoneRow, by owner: SessionOwner, _ session: any SQLSession
+        _ hash: [UInt8], _ zone: ZoneRow, by owner: SessionOwner, _ session: any SQLSession
     ) throws {
-        guard vault.role == .owner else { throw ServerFailure(.forbidden, "no owner") }
         let link = try session.first(
             "SELECT time FROM steps WHERE number = $1 AND hash = $2", .int(zone.number), .bytes(hash))
         guard let time = link?[0].int else { throw ServerFailure(.malformed, "no member link") }
@@ -161,7 +153,7 @@ extension ServerStore {
         let isAlone = (accounts?[0].int ?? 0) < 2
         let heard = try session.first(
             """
-            SELECT h.device FROM heard h JOIN members m ON m.number = h.number AND m.account = h.account AND m.accepted = 1
+            SELECT h.device FROM acks h JOIN members m ON m.number = h.number AND m.account = h.account AND m.accepted = 1
             JOIN devices d ON d.account = h.account AND d.device = h.device AND d.revoked = 0
             WHERE h.number = $1 AND h.time >= $2 AND \(isAlone ? "h.device <> $3" : "h.account <> $3") LIMIT 1
             """, .int(zone.number), .int(time), .bytes(isAlone ? owner.deviceID : owner.accountID))

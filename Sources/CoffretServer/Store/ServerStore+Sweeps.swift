@@ -73,23 +73,23 @@ extension ServerStore {
     ) throws -> SweepOutcome {
         let now = now
         return try database.write { session in
-            let zone = try zone(id, of: owner, session, locking: true)
+            let zone = try zone(id, of: owner, session, locking: true, to: .own)
             let proof = SweepProof(
                 zoneID: id, expectedHead: request.expectedHead, objects: request.objects, chunks: request.chunks)
             guard let key = try signingKey(of: owner, session),
                 (try? proof.verify(request.signature, by: key)) != nil
             else { throw ServerFailure(.forbidden, "the sweep's signature") }
-            let vault = try vaultRow(zone.number, pushing: owner, session)
-            if let vault {
-                try checkCheckpoint(request.expectedHead, vault, zone, by: owner, session)
+            if zone.vault != nil {
+                try checkCheckpoint(request.expectedHead, zone, by: owner, session)
             } else {
                 guard zone.head == request.expectedHead else { return .conflict(wire(zone)) }
             }
             // All that the server itself knows to be needed.
             guard !request.objects.contains(zone.head) else { throw ServerFailure(.malformed, "the head") }
             let others = try session.first(
-                "SELECT COUNT(*) FROM staging WHERE number = $1 AND device <> $2 AND time > $3", .int(zone.number),
-                .bytes(owner.deviceID), .int(now - Self.stagingMilliseconds))
+                "SELECT COUNT(*) FROM staging WHERE number = $1 AND (account <> $2 OR device <> $3) AND time > $4",
+                .int(zone.number), .bytes(owner.accountID), .bytes(owner.deviceID),
+                .int(now - Self.stagingMilliseconds))
             guard others?[0].int == 0 else { throw ServerFailure(.pushPending) }
             var byteCounts: [[UInt8]: Int64] = [:]
             var count: UInt64 = 0
@@ -101,7 +101,7 @@ extension ServerStore {
                     }
                 }
             }
-            if vault != nil, count > 0 { try keep(request, in: zone, by: owner, session) }
+            if zone.vault != nil, count > 0 { try keep(request, in: zone, by: owner, session) }
             for (account, byteCount) in byteCounts.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
                 try charge(account, -byteCount, session)
             }
@@ -117,24 +117,23 @@ extension ServerStore {
     /// - Returns: digest, account and counted length of each variant that was taken out.
     func sweep(
         _ kind: StoredKind, _ address: [UInt8], _ zone: Int64, _ owner: SessionOwner, _ now: Int64,
-        _ session: any SQLSession
+        onlyOwn: Bool = false, _ session: any SQLSession
     ) throws -> [[SQLValue]] {
         // The sign keeps both databases from going through the whole zone by this column, instead of by the address.
-        let place = "WHERE number = $1 AND address = $2 AND +\(kind.mark) > 0"
+        let place = "WHERE number = $1 AND address = $2 AND +\(kind.mark) > 0" + (onlyOwn ? " AND account = $3" : "")
+        let key: [SQLValue] = [.int(zone), .bytes(address)] + (onlyOwn ? [.bytes(owner.accountID)] : [])
         let rows = try session.query(
-            "SELECT digest, account, LENGTH(data) + \(Self.rowByteCount) FROM \(kind.table) \(place)",
-            [.int(zone), .bytes(address)])
+            "SELECT digest, account, LENGTH(data) + \(Self.rowByteCount) FROM \(kind.table) \(place)", key)
         for row in rows {
             try session.run(
                 """
-                INSERT INTO swept(number, kind, address, digest, account, device, size, time)
-                VALUES($1, $2, $3, $4, $5, $6, $7, $8)
-                """, .int(zone), .int(kind.rawValue), .bytes(address), row[0], row[1], .bytes(owner.deviceID), row[2],
-                .int(now))
+                INSERT INTO swept(number, kind, address, digest, account, sweeper, device, size, time)
+                VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                """, .int(zone), .int(kind.rawValue), .bytes(address), row[0], row[1], .bytes(owner.accountID),
+                .bytes(owner.deviceID), row[2], .int(now))
         }
         guard !rows.isEmpty else { return [] }
-        try session.run(
-            "UPDATE \(kind.table) SET \(kind.mark) = -\(kind.mark) \(place)", .int(zone), .bytes(address))
+        try session.execute("UPDATE \(kind.table) SET \(kind.mark) = -\(kind.mark) \(place)", key)
         return rows
     }
 
@@ -158,7 +157,9 @@ extension ServerStore {
     func lockZones(of account: [UInt8], _ session: any SQLSession) throws {
         guard !session.lockClause.isEmpty else { return }
         _ = try session.query(
-            "SELECT number FROM zones WHERE account = $1 ORDER BY number" + session.lockClause, [.bytes(account)])
+            """
+            SELECT number FROM zones WHERE number IN (SELECT number FROM members WHERE account = $1) ORDER BY number
+            """ + session.lockClause, [.bytes(account)])
     }
 
     // MARK: What is under way
@@ -169,33 +170,33 @@ extension ServerStore {
     ) throws {
         try session.run(
             """
-            INSERT INTO staging(number, device, time) VALUES($1, $2, $3)
-            ON CONFLICT(number, device) DO UPDATE SET time = excluded.time WHERE staging.time < $4
-            """, .int(zone), .bytes(owner.deviceID), .int(now), .int(now - Self.stagingNoteMilliseconds))
+            INSERT INTO staging(number, account, device, time) VALUES($1, $2, $3, $4)
+            ON CONFLICT(number, account, device) DO UPDATE SET time = excluded.time WHERE staging.time < $5
+            """, .int(zone), .bytes(owner.accountID), .bytes(owner.deviceID), .int(now),
+            .int(now - Self.stagingNoteMilliseconds))
     }
 
     /// The same before a device is told what is there already, since it relies on that.
     func noteStaging(in id: [UInt8], by owner: SessionOwner) throws {
+        let number = try zone(id, of: owner, to: .write).number
         let fresh = try database.lookUp(
-            """
-            SELECT s.time FROM zones z JOIN staging s ON s.number = z.number
-            WHERE z.zone = $1 AND z.account = $2 AND s.device = $3 AND s.time >= $4
-            """,
+            "SELECT time FROM staging WHERE number = $1 AND account = $2 AND device = $3 AND time >= $4",
             [
-                .bytes(id), .bytes(owner.accountID), .bytes(owner.deviceID),
+                .int(number), .bytes(owner.accountID), .bytes(owner.deviceID),
                 .int(now - Self.stagingNoteMilliseconds),
             ])
         guard fresh.isEmpty else { return }
         try database.write { session in
-            try noteStaging(in: zone(id, of: owner, session, locking: true).number, by: owner, session)
+            try noteStaging(in: zone(id, of: owner, session, locking: true, to: .write).number, by: owner, session)
         }
     }
 
     /// A device moved the head: what it had put down is named by it.
     func endStaging(in zone: Int64, by owner: SessionOwner, _ session: any SQLSession) throws {
-        try session.run(
-            "DELETE FROM placed WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
-        try session.run(
-            "DELETE FROM staging WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
+        for table in ["placed", "staging"] {
+            try session.run(
+                "DELETE FROM \(table) WHERE number = $1 AND account = $2 AND device = $3", .int(zone),
+                .bytes(owner.accountID), .bytes(owner.deviceID))
+        }
     }
 }

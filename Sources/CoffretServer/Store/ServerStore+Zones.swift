@@ -14,24 +14,6 @@ package enum PushOutcome: Equatable, Sendable {
     case moved(LogHead)
 }
 
-/// A zone's row.
-struct ZoneRow {
-    let number: Int64
-    let head: [UInt8]
-    let epoch: Int64
-    let seq: Int64
-    /// The device that set the head, and the last head that another one had set.
-    let setter: [UInt8]
-    let previous: [UInt8]
-
-    static let columns = "number, head, epoch, seq, setter, previous"
-
-    init(_ row: [SQLValue]) {
-        (number, head, epoch, seq) = (row[0].int, row[1].bytes, row[2].int, row[3].int)
-        (setter, previous) = (row[4].bytes, row[5].bytes)
-    }
-}
-
 /// Objects in the order in which they were stored, and where they end.
 package struct ChangeBatch: Sendable {
     package let objects: [(object: ZoneObject, uploader: [UInt8])]
@@ -42,17 +24,6 @@ package struct ChangeBatch: Sendable {
 extension ServerStore {
     /// Bytes of objects that one batch holds, beyond its first object.
     static let batchByteCount = 1 << 20
-
-    /// - Throws: `.zoneUnknown`, also for zones of others.
-    func zone(
-        _ id: [UInt8], of owner: SessionOwner, _ session: any SQLSession, locking: Bool = false
-    ) throws -> ZoneRow {
-        let row = try session.first(
-            "SELECT \(ZoneRow.columns) FROM zones WHERE zone = $1 AND account = $2"
-                + (locking ? session.lockClause : ""), .bytes(id), .bytes(owner.accountID))
-        guard let row else { throw ServerFailure(.zoneUnknown) }
-        return ZoneRow(row)
-    }
 
     func wire(_ zone: ZoneRow, seq: Int64? = nil) -> ZoneHead {
         ZoneHead(
@@ -80,7 +51,8 @@ extension ServerStore {
         try database.write { session in
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
-            _ = try makeZone(request.vaultID, foundedBy: request.link, now: now, by: owner, session)
+            _ = try makeZone(
+                request.vaultID, foundedBy: request.link, as: owner.deviceID, now: now, by: owner, session)
         }
         return try existingZone(request.vaultID, of: owner)
     }
@@ -89,7 +61,8 @@ extension ServerStore {
     ///
     /// - Returns: false if there is one.
     func makeZone(
-        _ id: [UInt8], foundedBy link: [UInt8], now: Int64, by owner: SessionOwner, _ session: any SQLSession
+        _ id: [UInt8], foundedBy link: [UInt8], as device: [UInt8], now: Int64, by owner: SessionOwner,
+        _ session: any SQLSession
     ) throws -> Bool {
         guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(id)) == nil else { return false }
         let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
@@ -101,6 +74,15 @@ extension ServerStore {
         try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(id))
         try store(link, .member, id, at: 0, now: now, session)
         try charge(owner.accountID, Int64(link.count) + Self.rowByteCount, session, .small)
+        let number = try session.first("SELECT number FROM zones WHERE zone = $1", .bytes(id))?[0] ?? .null
+        let account = SQLValue.bytes(owner.accountID)
+        try session.run(
+            "INSERT INTO members(number, account, role, accepted, since) VALUES($1, $2, 1, 1, 0)", number, account)
+        // A vault's id is the hash of the link that founds it.
+        try session.run(
+            """
+            INSERT INTO steps(number, seq, hash, account, device, payer, sort, time) VALUES($1, 0, $2, $3, $4, $5, 0, $6)
+            """, number, .bytes(id), account, .bytes(device), account, .int(age.now))
         return true
     }
 
@@ -113,19 +95,13 @@ extension ServerStore {
             guard try bringBack(id, for: owner) else { throw ServerFailure(.zoneUnknown) }
             return try head(id, for: owner)
         }
-        guard row[0].bytes == owner.accountID else { throw ServerFailure(.zoneExists) }
-        return try head(id, for: owner)
+        do { return try head(id, for: owner) } catch let failure as ServerFailure where failure.code == .zoneUnknown {
+            throw ServerFailure(.zoneExists)
+        }
     }
 
     /// One look-up, whatever the zone holds.
-    package func head(_ id: [UInt8], for owner: SessionOwner) throws -> ZoneHead {
-        let row = try database.lookUp(
-            "SELECT \(ZoneRow.columns) FROM zones WHERE zone = $1 AND account = $2",
-            [.bytes(id), .bytes(owner.accountID)]
-        ).first
-        guard let row else { throw ServerFailure(.zoneUnknown) }
-        return wire(ZoneRow(row))
-    }
+    package func head(_ id: [UInt8], for owner: SessionOwner) throws -> ZoneHead { wire(try zone(id, of: owner)) }
 
     // MARK: Push
 
@@ -138,14 +114,14 @@ extension ServerStore {
         let digests = push.objects.map { BLAKE2b.hash($0.ciphertext) }
         return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
-            let vault = try vaultRow(zone.number, pushing: owner, session)
+            let vault = zone.vault
             let isRepeated = !push.isStaging && zone.head == push.newHead
             guard isRepeated || zone.head == push.expectedHead ?? [] else {
-                return try vault == nil ? .conflict(wire(zone)) : .moved(logHead(of: zone, session))
+                return vault == nil ? .conflict(wire(zone)) : .moved(logHead(of: zone))
             }
             var word: PushWord?
             if let vault {
-                word = try checkWord(for: push, digests, vault, id, by: owner, session)
+                word = try checkWord(for: push, digests, vault, zone, id, by: owner, session)
             } else {
                 guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
                 try checkWord(for: push, zone, id, by: owner, session)
@@ -172,7 +148,7 @@ extension ServerStore {
                 .bytes(isMoving && zone.setter != owner.deviceID ? zone.head : zone.previous), .int(zone.number))
             if isMoving {
                 let event = ServerEvent.zone(id: id, head: push.newHead, cursor: cursor(seq))
-                try session.notify(.event(accountID: owner.accountID, bytes: event.encoded()))
+                try tellMembers(of: zone.number, event, session)
             }
             return .accepted(PushReceipt(cursor: cursor(seq)))
         }
@@ -329,20 +305,15 @@ extension ServerStore {
             // Locked, so that the zone is not deleted meanwhile, and one word of a device follows the other.
             let zone = try zone(id, of: owner, session, locking: true)
             let before = try session.first(
-                "SELECT LENGTH(data) FROM acks WHERE number = $1 AND device = $2", .int(zone.number),
-                .bytes(owner.deviceID))
+                "SELECT LENGTH(data) FROM acks WHERE number = $1 AND account = $2 AND device = $3", .int(zone.number),
+                .bytes(owner.accountID), .bytes(owner.deviceID))
             try charge(
                 owner.accountID, Int64(bytes.count) - (before?[0].int ?? -Self.rowByteCount), session, .small)
             try session.run(
                 """
-                INSERT INTO acks(number, device, data) VALUES($1, $2, $3)
-                ON CONFLICT(number, device) DO UPDATE SET data = excluded.data
-                """, .int(zone.number), .bytes(owner.deviceID), .bytes(bytes))
-            try session.run(
-                """
-                INSERT INTO heard(number, account, device, time) VALUES($1, $2, $3, $4)
-                ON CONFLICT(number, account, device) DO UPDATE SET time = excluded.time
-                """, .int(zone.number), .bytes(owner.accountID), .bytes(owner.deviceID), .int(time))
+                INSERT INTO acks(number, account, device, time, data) VALUES($1, $2, $3, $4, $5)
+                ON CONFLICT(number, account, device) DO UPDATE SET time = excluded.time, data = excluded.data
+                """, .int(zone.number), .bytes(owner.accountID), .bytes(owner.deviceID), .int(time), .bytes(bytes))
         }
     }
 
@@ -350,10 +321,15 @@ extension ServerStore {
         try database.read { session in
             let zone = try zone(id, of: owner, session)
             let rows = try session.query(
-                "SELECT device, data FROM acks WHERE number = $1 ORDER BY device", [.int(zone.number)])
+                """
+                SELECT account, device, data FROM acks WHERE number = $1
+                ORDER BY account, device LIMIT \(ServerLimits.deviceCountMax)
+                """, [.int(zone.number)])
             return Acknowledgements(
                 rows.compactMap { row in
-                    UniqueID(bytes: row[0].bytes).map { Acknowledgements.Entry(deviceID: $0, bytes: row[1].bytes) }
+                    UniqueID(bytes: row[1].bytes).map {
+                        Acknowledgements.Entry(accountID: row[0].bytes, deviceID: $0, bytes: row[2].bytes)
+                    }
                 })
         }
     }

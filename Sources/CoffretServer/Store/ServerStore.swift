@@ -153,10 +153,17 @@ package struct ServerStore: Sendable {
             ("objects WHERE account = $1 AND seq > 0 AND \(there)", "data"),
             ("chunks WHERE account = $1 AND created > 0 AND \(there)", "data"),
             ("uploads WHERE account = $1", "data"), ("mail WHERE account = $1", "data"),
-            ("links WHERE kind = 1 AND chain = $1", "link"), ("branches WHERE account = $1", "link"),
+            ("links WHERE kind <= 2 AND chain = $1", "link"), ("branches WHERE account = $1", "link"),
             ("collections WHERE account = $1 AND \(there)", "data"),
-            ("links WHERE kind = 3 AND chain IN (SELECT zone FROM zones WHERE account = $1)", "link"),
-            ("acks WHERE number IN (SELECT number FROM zones WHERE account = $1)", "data"),
+            ("acks WHERE account = $1 AND \(there)", "data"), ("histories WHERE account = $1 AND \(there)", "data"),
+            ("keyletters WHERE sender = $1 AND \(there)", "data"),
+            (
+                """
+                steps s JOIN zones z ON z.number = s.number
+                JOIN links l ON l.kind = 3 AND l.chain = z.zone AND l.seq = s.seq
+                WHERE s.payer = $1 AND s.number NOT IN (SELECT number FROM deletions)
+                """, "l.link"
+            ),
         ] {
             let sum = try session.first(
                 "SELECT CAST(COALESCE(SUM(LENGTH(\(bytes)) + \(Self.rowByteCount)), 0) AS BIGINT) FROM \(rows)", account

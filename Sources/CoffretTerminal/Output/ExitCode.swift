@@ -57,6 +57,10 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case noteLocked = 89
     /// The server cannot be reached, or did not answer; nothing is lost, and trying again later helps.
     case offline = 90
+    /// A person is not verified, or changed: nothing is shared.
+    case personUnverified = 91
+    /// It waits for another person, or a device of one.
+    case waitsForPerson = 92
     /// The command of `run` is there, but cannot be executed.
     case notExecutable = 126
     /// The command of `run` was not found.
@@ -98,6 +102,8 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"
         case .offline: "the server cannot be reached; nothing is lost, try again later"
+        case .personUnverified: "a person is not verified, or changed; nothing was shared"
+        case .waitsForPerson: "it waits for another person"
         case .noteLocked: "a note is locked, and its passphrase was not given"
         case .cancelled: "interrupted"
         case .brokenPipe: "the reader of the output went away"

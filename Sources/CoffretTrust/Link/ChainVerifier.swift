@@ -122,8 +122,15 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
         guard let first = links.first else { throw TrustError(.chainEmpty) }
         guard links.count <= Limits.chainLinkCountMax else { throw TrustError(.chainTooLong) }
         guard first.sequenceNumber == 0 else { throw TrustError(.chainGap, at: first.sequenceNumber) }
-        guard let id = ChainID(first.hash(inChain: nil)) else { preconditionFailure("a hash has 32 bytes") }
-        if let expectedID, expectedID != id { throw TrustError(.chainIDDiffers) }
+        let id: ChainID
+        if Rules.kind.isFoundedByLink {
+            guard let hash = ChainID(first.hash(inChain: nil)) else { preconditionFailure("a hash has 32 bytes") }
+            if let expectedID, expectedID != hash { throw TrustError(.chainIDDiffers) }
+            id = hash
+        } else {
+            guard let expectedID else { throw TrustError(.chainIDDiffers) }
+            id = expectedID
+        }
         var ordered: [VerifiedLink] = []
         ordered.reserveCapacity(links.count)
         for link in links {

@@ -7,14 +7,26 @@ package import CoffretCrypto
 /// The subject of a chain; part of every link's hash and signature.
 package enum ChainKind: UInt8, Sendable {
     case device = 1
+    /// Its id is the account id, and link 0 is hashed with it too.
+    case identity = 2
     case member = 3
 
-    /// Bytes of a link's sealed part: names and times, or, of a vault's people, what a checkpoint accepts.
-    package var sealedPartByteCountMax: Int { self == .member ? 64 << 10 : 4 << 10 }
+    /// Bytes of a link's sealed part: names and times, or, of a vault's people, what a checkpoint accepts. Links of identities
+    /// have none.
+    package var sealedPartByteCountMax: Int {
+        switch self {
+        case .device: 4 << 10
+        case .identity: 0
+        case .member: 64 << 10
+        }
+    }
+
+    /// Whether the hash of link 0 is the chain's id.
+    var isFoundedByLink: Bool { self != .identity }
 }
 
 /// The id of a chain: the hash of its first link. Of a device chain it is the account id, of a member
-/// chain the vault id.
+/// chain the vault id. An identity chain has the id of its account.
 package struct ChainID: Hashable, Sendable {
     package static let byteCount = 32
 
@@ -35,7 +47,7 @@ package struct ChainID: Hashable, Sendable {
 /// being CBOR of its own. The previous hash of link 0 is empty.
 ///
 /// linkHash = BLAKE2b-256("coffret/link/1" ‖ CBOR [chain kind, chain id, sequence number, public part,
-/// sealed part, previous link hash, signer's public key]); the chain id in link 0 is empty.
+/// sealed part, previous link hash, signer's public key]); the chain id in link 0 is empty, but of an identity chain.
 /// Signature: context "link/signature", scope = chain kind (1) ‖ chain id, message = linkHash.
 /// Spec: Spec/trust.md.
 package struct UnverifiedLink: Equatable, Sendable {
@@ -52,12 +64,13 @@ package struct UnverifiedLink: Equatable, Sendable {
 
     /// Makes and signs the next link of a chain.
     ///
-    /// - Parameter chainID: nil for the first link.
+    /// - Parameter chainID: nil for the first link of a chain that it founds.
     package static func sign(
         kind: ChainKind, chainID: ChainID?, sequenceNumber: UInt64, publicPart: [UInt8], sealedPart: [UInt8],
         previousLinkHash: [UInt8], with key: SigningKey
     ) -> UnverifiedLink {
-        precondition((chainID == nil) == (sequenceNumber == 0), "only the first link has no chain id")
+        precondition(
+            (chainID == nil) == (sequenceNumber == 0 && kind.isFoundedByLink), "only a founding link has no chain id")
         let unsigned = UnverifiedLink(
             kind: kind, sequenceNumber: sequenceNumber, publicPart: publicPart, sealedPart: sealedPart,
             previousLinkHash: previousLinkHash, signerKey: key.verifyingKey.bytes, signature: [])
@@ -85,14 +98,14 @@ package struct UnverifiedLink: Equatable, Sendable {
     /// The scope that signatures in a chain are bound to.
     static func scope(kind: ChainKind, chainID: [UInt8]) -> [UInt8] { [kind.rawValue] + chainID }
 
-    /// The link's hash in a chain; nil for the first link, whose hash becomes the chain's id.
+    /// The link's hash in a chain; nil for a first link whose hash becomes the chain's id.
     package func hash(inChain chainID: ChainID?) -> [UInt8] {
         BLAKE2b.hash(
             Array("coffret/link/1".utf8),
             CBOREncoder.encode { encoder in
                 encoder.encodeArrayHeader(count: 7)
                 encoder.encode(unsigned: UInt64(kind.rawValue))
-                encoder.encode(bytes: sequenceNumber == 0 ? [] : chainID?.bytes ?? [])
+                encoder.encode(bytes: sequenceNumber == 0 && kind.isFoundedByLink ? [] : chainID?.bytes ?? [])
                 encoder.encode(unsigned: sequenceNumber)
                 encoder.encode(bytes: publicPart)
                 encoder.encode(bytes: sealedPart)

@@ -24,6 +24,8 @@ package struct AccountDevices: Equatable, Sendable {
         let signingKey: [UInt8]
         let addedAt: Int
         let revokedAt: Int?
+        /// Public keys for boxes and handshakes.
+        var agreementKeys: [[UInt8]] = []
 
         func isTrusted(at number: Int) -> Bool { addedAt <= number && (revokedAt.map { number < $0 } ?? true) }
     }
@@ -52,7 +54,8 @@ package struct AccountDevices: Equatable, Sendable {
             for device in line.devices {
                 stays[device.id] = Stay(
                     signingKey: device.keys.signing.bytes, addedAt: Int(device.addedAt),
-                    revokedAt: device.revokedAt.map { Int($0) })
+                    revokedAt: device.revokedAt.map { Int($0) },
+                    agreementKeys: [device.keys.box.bytes, device.keys.noise.bytes])
             }
             let takingAway = line.links.indices.filter { index in
                 switch try? DeviceOperation(decoding: line.links[index].link) {
@@ -96,6 +99,12 @@ package struct AccountDevices: Equatable, Sendable {
 
     package func signingKey(of device: UniqueID, at place: DevicePosition) -> [UInt8]? {
         branches[place.branch].stays[device]?.signingKey
+    }
+
+    /// The public keys of all devices that the account had up to a place, trusted there or not.
+    func keys(at place: DevicePosition) -> Set<[UInt8]> {
+        let stays = branches[place.branch].stays.values.filter { $0.addedAt <= place.number }
+        return Set(stays.flatMap { [$0.signingKey] + $0.agreementKeys })
     }
 
     /// The device whose key signed something, and whether it is trusted at the place.

@@ -61,7 +61,7 @@ package struct VaultFoundation: Equatable, Sendable {
     }
 }
 
-/// A member chain whose every link was checked against the founder's device chain.
+/// A member chain whose every link was checked, against the founder's device chain where that is at hand.
 package struct VerifiedMemberChain: Equatable, Sendable {
     package let vaultID: VaultID
     package let links: [VerifiedLink]
@@ -93,6 +93,20 @@ package struct VerifiedMemberChain: Equatable, Sendable {
         return VerifiedMemberChain(vaultID: vaultID, links: chain.links, foundation: foundation)
     }
 
+    /// A vault that somebody else founded, by its id alone: link 0 has that hash, form and signature. Whether its signer was
+    /// a device of the founder shows when the founder's chain is at hand.
+    ///
+    /// - Throws: `.founderDiffers` if `account` founded it, whose chain has to say so.
+    package static func identify(
+        _ links: [UnverifiedLink], vaultID: VaultID, notBy account: ChainID
+    ) throws(TrustError) -> VerifiedMemberChain {
+        let chain = try VerifiedChain.verify(
+            links, expectedID: ChainID(vaultID.bytes), remembered: nil, rules: MemberRules(founder: nil))
+        guard let foundation = chain.rules.foundation else { throw TrustError(.chainEmpty) }
+        guard foundation.accountID != account else { throw TrustError(.founderDiffers, at: 0) }
+        return VerifiedMemberChain(vaultID: vaultID, links: chain.links, foundation: foundation)
+    }
+
     /// Founds a vault: link 0, signed by a device of the founder.
     package static func found(
         _ foundation: VaultFoundation, details: [UInt8], with key: SigningKey
@@ -107,10 +121,11 @@ package struct VerifiedMemberChain: Equatable, Sendable {
 struct MemberRules: ChainRules {
     static let kind = ChainKind.member
 
-    let founder: VerifiedDeviceChain
+    /// nil: it is not at hand, and the vault's id alone says which link is meant.
+    let founder: VerifiedDeviceChain?
     private(set) var foundation: VaultFoundation?
 
-    init(founder: VerifiedDeviceChain) { self.founder = founder }
+    init(founder: VerifiedDeviceChain?) { self.founder = founder }
 
     var beginning: MemberRules { MemberRules(founder: founder) }
 
@@ -119,6 +134,10 @@ struct MemberRules: ChainRules {
     ) throws(TrustError) {
         let number = link.sequenceNumber
         guard number == 0 else { throw TrustError(.linkUnsupported, at: number) }
+        guard let founder else {
+            foundation = try VaultFoundation(decoding: link)
+            return
+        }
         guard let device = founder.devices.first(where: { $0.keys.signing == key }) else {
             throw TrustError(.signerUnknown, at: number)
         }

@@ -29,24 +29,28 @@ package struct PushWord: Equatable, Sendable, CBORRecord {
         CBORField("signature", \.signature, .signature))
 }
 
-/// The state of a zone of logs: [head or empty, cursor, epoch, word / null].
+/// The state of a zone of logs: [head or empty, cursor, epoch, people, word / null].
 package struct LogHead: ServerMessage, CBORRecord {
     package let address: [UInt8]?
     package let cursor: [UInt8]
     /// That of the push which set the head; 0 before there is one.
     package let epoch: UInt32
+    /// Another number whenever a chain of the vault or of its people is another one. It is a hint.
+    package let people: UInt64
     package let word: PushWord?
 
-    package init(address: [UInt8]?, cursor: [UInt8], epoch: UInt32, word: PushWord?) {
+    package init(address: [UInt8]?, cursor: [UInt8], epoch: UInt32, people: UInt64 = 0, word: PushWord?) {
         self.address = address
         self.cursor = cursor
         self.epoch = epoch
+        self.people = people
         self.word = word
     }
 
     package static let layout = CBORLayout(
         Self.init, CBORField("head", \.address, .addressOrEmpty), CBORField("cursor", \.cursor, .cursor),
-        CBORField("epoch", \.epoch, .unsigned32), CBORField("word", \.word, CBORForm<PushWord>.record.orNull),
+        CBORField("epoch", \.epoch, .unsigned32), CBORField("people", \.people, .unsigned),
+        CBORField("word", \.word, CBORForm<PushWord>.record.orNull),
         where: { ($0.address == nil) == ($0.word == nil) })
 }
 

@@ -45,6 +45,13 @@ package enum ServerLimits {
     package static let linkCountMaxPerPost = 256
     /// Chains that one question names: those of a vault of 256 accounts.
     package static let chainCountMaxPerRequest = 258
+    /// Accounts of one vault.
+    package static let memberCountMax = 256
+    /// Vaults in which one account is a participant.
+    package static let membershipCountMax = 4_096
+    package static let letterByteCountMax = 4 << 10
+    /// All older keys of a vault, sealed under its newest.
+    package static let historyByteCountMax = 256 << 10
     /// Branches of a device chain that recoveries replaced.
     package static let branchCountMax = 1_024
     /// One sealed blob: a blob's content, its header and its padding.
@@ -66,6 +73,11 @@ package enum ServerLimits {
     package static let sweepAddressCountMax = 4_096
     /// Statements of collections in one answer.
     package static let collectionCountMaxPerAnswer = 64
+    /// The first bits of an account's id that a full address has, in so many bytes.
+    package static let addressBitCount = 130
+    package static let addressPrefixByteCount = 17
+    /// Those of a short one.
+    package static let shortAddressByteCount = 5
     package static let acknowledgementByteCountMax = 4 << 10
     package static let deviceCountMax = 4_096
     package static let mailboxEntryByteCountMax = 64 << 10

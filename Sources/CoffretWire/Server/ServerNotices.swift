@@ -80,14 +80,18 @@ package struct PairingRequests: ServerMessage {
 }
 
 /// One message of `GET /v1/events`: [1, zone id(32), head(32) or empty, cursor], [2, account(32)],
-/// [3, chain kind, id(32), sequence number] or [4, account(32)].
+/// [3, chain kind, id(32), sequence number], [4, account(32)], [5, zone id(32)] or [6].
 package enum ServerEvent: ServerMessage {
     case zone(id: [UInt8], head: [UInt8]?, cursor: [UInt8])
     case mailbox(accountID: [UInt8])
-    /// The kind as in links: 1 device chain, 3 member chain.
+    /// The kind as in links: 1 device chain, 2 identity chain, 3 member chain.
     case chain(kind: UInt8, id: [UInt8], sequenceNumber: UInt64)
     /// Somebody waits on the relay and says that he is a new device.
     case pairing(accountID: [UInt8])
+    /// The account's own membership in a vault: it was added, has another role, accepted, or is no member any more.
+    case membership(zone: [UInt8])
+    /// A letter from somebody waits, or one with a vault's key.
+    case letter
 
     private static let zoneLayout = CBORLayout(
         version: 1, { (id: $0, head: $1, cursor: $2) }, CBORField("zone", \.id, .zone),
@@ -100,9 +104,15 @@ package enum ServerEvent: ServerMessage {
         CBORLayout(version: kind, { $0 }, CBORField("account", \.self, .account))
     }
 
+    private static let membershipLayout = CBORLayout(version: 5, { $0 }, CBORField("zone", \.self, .zone))
+    private static let letterKind: UInt64 = 6
+
     package static var notation: String {
-        [zoneLayout.notation, accountLayout(2).notation, chainLayout.notation, accountLayout(4).notation]
-            .joined(separator: " / ")
+        [
+            zoneLayout.notation, accountLayout(2).notation, chainLayout.notation, accountLayout(4).notation,
+            membershipLayout.notation, "[\(letterKind)]",
+        ]
+        .joined(separator: " / ")
     }
 
     package func encode(to encoder: inout CBOREncoder) {
@@ -111,6 +121,10 @@ package enum ServerEvent: ServerMessage {
         case .mailbox(let accountID): Self.accountLayout(2).encode(accountID, to: &encoder)
         case .chain(let kind, let id, let number): Self.chainLayout.encode((kind, id, number), to: &encoder)
         case .pairing(let accountID): Self.accountLayout(4).encode(accountID, to: &encoder)
+        case .membership(let zone): Self.membershipLayout.encode(zone, to: &encoder)
+        case .letter:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: Self.letterKind)
         }
     }
 
@@ -124,6 +138,11 @@ package enum ServerEvent: ServerMessage {
             let chain = try Self.chainLayout.decode(from: &decoder)
             self = .chain(kind: chain.kind, id: chain.id, sequenceNumber: chain.sequenceNumber)
         case 4: self = .pairing(accountID: try Self.accountLayout(4).decode(from: &decoder))
+        case 5: self = .membership(zone: try Self.membershipLayout.decode(from: &decoder))
+        case Self.letterKind:
+            try decoder.readArrayHeader(count: 1)
+            _ = try decoder.readUnsigned()
+            self = .letter
         default: throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         }
     }

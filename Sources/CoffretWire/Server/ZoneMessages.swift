@@ -173,19 +173,22 @@ package struct ChunkList: ServerMessage {
     package init(from decoder: inout CBORDecoder) throws(CBORError) { chunks = try Self.form.decode(&decoder) }
 }
 
-/// `GET /v1/zones/{id}/acks`: [[device(16), bytes]…], one per device, as each last put them.
+/// `GET /v1/zones/{id}/acks`: [[account(32), device(16), bytes]…], one per device of the vault's people, as each last put
+/// them.
 package struct Acknowledgements: ServerMessage {
     package struct Entry: Equatable, Sendable, CBORRecord {
+        package let accountID: [UInt8]
         package let deviceID: UniqueID
         package let bytes: [UInt8]
 
-        package init(deviceID: UniqueID, bytes: [UInt8]) {
+        package init(accountID: [UInt8], deviceID: UniqueID, bytes: [UInt8]) {
+            self.accountID = accountID
             self.deviceID = deviceID
             self.bytes = bytes
         }
 
         package static let layout = CBORLayout(
-            Self.init, CBORField("device", \.deviceID, .id),
+            Self.init, CBORField("account", \.accountID, .account), CBORField("device", \.deviceID, .id),
             CBORField("", \.bytes, .bytes(countMax: ServerLimits.acknowledgementByteCountMax)))
     }
 

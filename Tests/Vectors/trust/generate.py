@@ -211,4 +211,5 @@ follow("the replaced branch once more", rescue, stolen, error="trust.chain.forke
 follow("paper that was revoked recovers", three().append(announce(paper, DAY), phone)
        .append(revoke_announced(paper, 8 * DAY), phone), rescue, error="trust.link.signer-revoked")
 
-print(json.dumps({"chains": cases, "followed": followed}, indent=1))
+if __name__ == "__main__":
+    print(json.dumps({"chains": cases, "followed": followed}, indent=1))

@@ -1,0 +1,387 @@
+// Operations on the members of vaults. Invariant: each change is one link, written by a sync that has seen everything before it,
+// and nothing is told as done before the server has it.
+
+internal import CoffretAccount
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretHistory
+internal import CoffretKeys
+internal import CoffretLogs
+internal import CoffretMessages
+internal import CoffretStorage
+internal import CoffretSync
+internal import CoffretTerminal
+internal import CoffretTrust
+package import CoffretWire
+
+extension StoreDesk {
+    /// Syncs a vault with a change of its members.
+    ///
+    /// - Parameter prepare: fills in the rest.
+    /// - Throws: `SyncError`, a `MemberError` below it; nothing was changed then.
+    fileprivate func change(
+        _ record: VaultRecord, _ sync: AccountSync, to change: MemberChange,
+        _ prepare: (inout SyncOptions) -> Void = { _ in }
+    ) throws -> SyncReport {
+        var options = SyncOptions()
+        (options.change, options.hurries) = (change, true)
+        options.acknowledgesAnew = true
+        prepare(&options)
+        let progress = progress(of: record)
+        do {
+            let report = try sync.sync(record, options, progress: progress.changes, fileProgress: progress.files)
+            sync.note(record, nil)
+            return report
+        } catch {
+            sync.note(record, error)
+            throw error
+        }
+    }
+
+    /// A vault that several people may have: it is on the server.
+    fileprivate func sharedRecord(_ vault: String) throws -> VaultRecord {
+        let record = try record(vault)
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
+        return record
+    }
+}
+
+// MARK: Lists
+
+extension ShareList: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        var answer = Answer()
+        let names = try desk.personNames()
+        if let vault {
+            answer.vaults = [try SharedVault(VaultMembers(desk.record(vault), desk.store, names), desk)]
+            return answer
+        }
+        for record in try desk.vaultRecords where record.kind == .synced {
+            guard let members = try? VaultMembers(record, desk.store, names), members.isShared else { continue }
+            answer.vaults.append(try SharedVault(members, desk))
+        }
+        return answer
+    }
+}
+
+extension ShareRequests: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let sync = desk.sync(try desk.account())
+        defer { sync.account.connection.logOut() }
+        try desk.follow(sync.account)
+        let names = try desk.personNames()
+        var answer = Answer()
+        for intake in try desk.waitingVaults(sync) {
+            guard includesStrangers == true || names[intake.adder] != nil || names.isEmpty else { continue }
+            answer.vaults.append(WaitingVault(intake, names))
+        }
+        return answer
+    }
+}
+
+extension StoreDesk {
+    /// Vaults into which somebody added the account, and that it has not accepted.
+    fileprivate func waitingVaults(_ sync: AccountSync) throws -> [VaultIntake] {
+        var found: [VaultIntake] = []
+        for entry in try sync.account.connection.memberships() where entry.state == 1 {
+            guard let id = VaultID(entry.zone), let intake = try sync.intake(of: id), !intake.own.hasAccepted else {
+                continue
+            }
+            found.append(intake)
+        }
+        return found
+    }
+
+    fileprivate func waitingVault(_ wanted: String, _ sync: AccountSync) throws -> VaultIntake {
+        let sought = wanted.lowercased()
+        let found = try waitingVaults(sync).filter { intake in
+            intake.vaultID.hex.hasPrefix(sought) && sought.utf8.count >= 4 || intake.name?.lowercased() == sought
+        }
+        guard let first = found.first else {
+            throw CommandFailure(
+                .notFound, code: SyncError.Code.memberUnknown.rawValue,
+                "nobody added you to a vault \"\(TextWidth.displaySafe(wanted))\" that waits for your word",
+                hint: "coffret share requests lists those that wait")
+        }
+        guard found.count == 1 else {
+            throw CommandFailure(
+                .ambiguous, .deviceAmbiguous, "\(found.count) vaults that wait are called so",
+                details: found.map { String($0.vaultID.hex.prefix(8)) }, hint: "use the id")
+        }
+        return first
+    }
+}
+
+extension WaitingVault {
+    init(_ intake: VaultIntake, _ names: PersonNames) {
+        self.init()
+        (id, name, role) = (intake.vaultID.hex, intake.name, ShareRole(intake.own.role))
+        (from, fromName) = (intake.adder.hex, names[intake.adder])
+        memberCount = intake.rights.rights.members.count
+        problem = intake.obstacle?.code.rawValue
+    }
+}
+
+// MARK: Adding
+
+extension ShareAdd: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let record = try desk.record(vault)
+        let sync = desk.sync(try desk.account())
+        defer { sync.account.connection.logOut() }
+        try desk.follow(sync.account)
+        let found = try desk.findPerson(person, sync)
+        var answer = Answer()
+        answer.vault = record.name
+        answer.person = found.message(role: role)
+        answer.itemCount = try desk.vault(record).page(.everything, limit: 0).totalCount
+        if let members = try? VaultMembers(record, desk.store, PersonNames()),
+            members.rights.rights.members[found.accountID] != nil
+        {
+            throw SyncError(.memberExists, at: found.words)
+        }
+        if isTrial == true { return answer }
+        try desk.surroundings.requirePassphrase("share a vault")
+        // The person took his time.
+        try sync.account.readAgain()
+        let shared = try desk.prepareForSharing(record, sync)
+        let head = StatedHead(accountID: found.accountID, device: found.deviceHead, identity: found.identityHead)
+        let report = try desk.change(shared, sync, to: .add(head, role.right, name: found.name)) { options in
+            options.introduced = found.followed
+        }
+        (answer.isAdded, answer.hasKey) = (report.changeNumber != nil, report.letterCount > 0)
+        return answer
+    }
+}
+
+extension StoreDesk {
+    private static let checkpointAge: Milliseconds = 86_400_000
+
+    /// Puts a vault on the server, with a checkpoint from which a new member begins.
+    fileprivate func prepareForSharing(_ record: VaultRecord, _ sync: AccountSync) throws -> VaultRecord {
+        var shared = record
+        if record.kind != .synced {
+            try sync.account.makeZone(for: record)
+            let id = record.vaultID
+            try store.changeKeyring { keyring in try keyring.setVaultKind(id, .synced) }
+            shared = try store.vaultRecord(id.hex)
+            try sync.account.sendKeys()
+        }
+        let vault = try store.openVault(shared.vaultID.hex, isWritable: false)
+        defer { vault.close() }
+        let rootTime = try vault.repository.ask { (machine) in
+            machine.base.map { machine.members.chain.states[$0].time }
+        }
+        let (age, overflow) = surroundings.clock.now.subtractingReportingOverflow(rootTime ?? 0)
+        let isDue = rootTime == nil || overflow || age > Self.checkpointAge
+        var options = SyncOptions()
+        options.hurries = true
+        options.writesCheckpoint = try isDue && vault.stateVersion != nil
+        _ = try sync.sync(shared, options)
+        return shared
+    }
+}
+
+// MARK: Answering
+
+extension ShareAnswer: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let sync = desk.sync(try desk.account())
+        defer { sync.account.connection.logOut() }
+        try desk.follow(sync.account)
+        let intake = try desk.waitingVault(vault, sync)
+        var answer = Answer()
+        (answer.id, answer.role) = (intake.vaultID.hex, ShareRole(intake.own.role))
+        guard isAccepted else {
+            try sync.decline(intake)
+            return answer
+        }
+        let record = try desk.join(intake, newName)
+        _ = try desk.change(record, sync, to: .accept)
+        try sync.account.sendKeys()
+        answer.name = record.name
+        answer.itemCount = try desk.vault(record).page(.everything, limit: 0).totalCount
+        return answer
+    }
+}
+
+extension StoreDesk {
+    /// Takes a vault into the store; one that is there already goes on.
+    fileprivate func join(_ intake: VaultIntake, _ wanted: String?) throws -> VaultRecord {
+        if let known = try store.vaults.first(where: { $0.vaultID == intake.vaultID }) { return known }
+        if let obstacle = intake.obstacle { throw obstacle }
+        guard let splitKey = intake.splitKey else { throw SyncError(.keyAwaited) }
+        let name = try wanted ?? Self.localName(intake.name, among: store.vaults.map(\.name))
+        var chains = intake.chains
+        do throws(FollowFailure) { _ = try chains.finish(keys: GivenKeys(keys: intake.keys)) } catch {
+            throw SyncError(.chainsRefused, at: "\(error)", cause: error)
+        }
+        return try store.joinVault(chains, named: name, keys: intake.keys, splitKey: splitKey)
+    }
+
+    /// A name that is free here: own names are local, and another person's vault takes none of them.
+    private static func localName(_ wanted: String?, among taken: [String]) -> String {
+        let plain = wanted.flatMap { (try? Store.checkName($0)) != nil ? $0 : nil } ?? "Shared"
+        let used = Set(taken.map { $0.lowercased() })
+        guard used.contains(plain.lowercased()) else { return plain }
+        var number = 2
+        while used.contains("\(plain) \(number)".lowercased()) { number += 1 }
+        return "\(plain) \(number)"
+    }
+}
+
+/// Keys that came in a letter and its history object.
+private struct GivenKeys: MemberKeys {
+    let keys: [UInt32: VaultKey]
+
+    func vaultKey(ofEpoch epoch: UInt32) -> VaultKey? { keys[epoch] }
+}
+
+// MARK: Roles, removing, leaving
+
+extension ShareChange: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let record = try desk.sharedRecord(vault)
+        let sync = desk.sync(try desk.account())
+        defer { sync.account.connection.logOut() }
+        try desk.follow(sync.account)
+        let members = try VaultMembers(record, desk.store, desk.personNames())
+        let account = try members.member(person)
+        guard role != nil || account != members.own else {
+            throw CommandFailure(
+                .usage, .inputInvalid, "you cannot remove yourself",
+                hint: "coffret share leave \(record.vaultID.hex.prefix(8)) leaves the vault")
+        }
+        var answer = Answer()
+        (answer.vault, answer.person) = (record.name, members.message(for: account))
+        if let role, answer.person.role == role { throw SyncError(.memberExists, at: role.rawValue) }
+        try desk.surroundings.requirePassphrase(role == nil ? "remove a member" : "change a member's role")
+        try sync.account.readAgain()
+        let change = MemberOperation.RoleChange(account, role?.right)
+        _ = try desk.change(record, sync, to: .changeRoles([change], confirming: []))
+        answer.isRemoved = role == nil
+        answer.epoch = Int(try VaultMembers(record, desk.store, PersonNames()).rights.rights.epoch)
+        return answer
+    }
+}
+
+extension ShareLeave: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let record = try desk.sharedRecord(vault)
+        let sync = desk.sync(try desk.account())
+        defer { sync.account.connection.logOut() }
+        try desk.follow(sync.account)
+        _ = try desk.change(record, sync, to: .leave) { $0.acknowledges = false }
+        let id = record.vaultID
+        // The copy stays: it can be read here, and nobody changes it.
+        try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .local) }
+        var answer = Answer()
+        (answer.id, answer.name) = (id.hex, record.name)
+        return answer
+    }
+}
+
+// MARK: Review
+
+extension ShareReview: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let record = try desk.sharedRecord(vault)
+        let review = try MemberReview(record, desk, person)
+        var answer = Answer()
+        (answer.vault, answer.links, answer.items) = (record.name, review.messages, try review.items())
+        guard let decision else { return answer }
+        guard linkCount == nil || linkCount == answer.links.count else {
+            throw OperationError(.requestInvalid, at: "linkCount")
+        }
+        guard !answer.links.isEmpty else { return answer }
+        try desk.surroundings.requirePassphrase("decide about links of a revoked device")
+        let sync = desk.sync(try desk.account())
+        defer { sync.account.connection.logOut() }
+        try desk.follow(sync.account)
+        _ = try desk.change(record, sync, to: review.change(decision)) { options in
+            options.shown = ShownLinks(undoneFrom: decision == .undo ? review.numbers.first : nil)
+        }
+        answer.isDecided = true
+        return answer
+    }
+}
+
+/// Links of a vault that wait for a word of one account.
+private struct MemberReview {
+    let members: VaultMembers
+    /// For whom it is spoken.
+    let account: ChainID
+    let numbers: [Int]
+    private let desk: StoreDesk
+    private let resting: [RestsOnExcluded]
+
+    init(_ record: VaultRecord, _ desk: StoreDesk, _ person: String?) throws {
+        self.desk = desk
+        let members = try VaultMembers(record, desk.store, desk.personNames())
+        self.members = members
+        let account = try person.map { try members.member($0) } ?? members.own
+        self.account = account
+        let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
+        defer { vault.close() }
+        let own = members.own
+        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) in
+            let waiting = machine.members.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
+            let numbers = waiting.filter { machine.members.chain.links[$0].accountID == account }
+            return (numbers, try machine.restsOnExcluded())
+        }
+    }
+
+    var messages: [WaitingLinkMessage] {
+        guard let state = members.chains.members?.state else { return [] }
+        return numbers.map { number in
+            let link = state.links[number]
+            var message = WaitingLinkMessage()
+            message.number = number
+            message.account = link.accountID.hex
+            message.device =
+                account == members.own ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
+            message.time = link.details.map { WireMoment($0.time) }
+            message.words = words(link, before: state.states[number - 1])
+            return message
+        }
+    }
+
+    private func words(_ link: VerifiedMemberLink, before: LinkState) -> String {
+        link.roleChanges.sorted { $0.key.hex < $1.key.hex }.map { account, role in
+            let who = members.words(for: account)
+            guard let role else { return "removes \(who)" }
+            let right = ShareRole(role).rawValue
+            return before.members[account] == nil ? "adds \(who) as \(right)" : "makes \(who) a \(right)"
+        }.joined(separator: ", ")
+    }
+
+    func items() throws -> [RescueMessage] {
+        let vault = try desk.vault(members.record)
+        var found: [RescueMessage] = []
+        for entity in Set(resting.map(\.key.entity)).sorted(by: { $0.uuid.hex < $1.uuid.hex }) {
+            var message = RescueMessage()
+            (message.vault, message.id) = (members.record.name, entity.uuid.hex)
+            message.title = try? vault.item(entity).title
+            found.append(message)
+        }
+        return found
+    }
+
+    /// One link that takes them, or takes and undoes them.
+    func change(_ decision: ShareReview.Decision) throws -> MemberChange {
+        guard decision == .undo, let first = numbers.first, let state = members.chains.members?.state else {
+            return .confirm([account])
+        }
+        let (before, now) = (state.states[first - 1].members, state.states[state.count - 1].members)
+        var changes: [MemberOperation.RoleChange] = []
+        for touched in Set(numbers.flatMap { state.links[$0].roleChanges.keys }).sorted(by: { $0.hex < $1.hex }) {
+            // Who was removed is added anew by hand: he has to accept.
+            guard let role = now[touched]?.role, role != before[touched]?.role else { continue }
+            changes.append(MemberOperation.RoleChange(touched, before[touched]?.role))
+        }
+        return changes.isEmpty
+            ? .confirm([account])
+            : .changeRoles(changes.sorted { $0.accountID.hex < $1.accountID.hex }, confirming: [account])
+    }
+}

@@ -1,0 +1,80 @@
+// Letters of an account for its vaults. The one thing to keep true: a key is sealed to an identity that a chain leads to from an
+// account id, and to no other, and a letter that fails any check brings nothing.
+
+package import CoffretAccount
+package import CoffretBase
+internal import CoffretCore
+package import CoffretCrypto
+internal import CoffretHistory
+internal import CoffretKeys
+package import CoffretLogs
+internal import CoffretSharing
+package import CoffretSync
+package import CoffretTrust
+
+/// Seals and opens the letters of one account.
+package final class AccountPeople: VaultPeople {
+    private let account: Account
+    private let random: any RandomSource
+    private let clock: any WallClock
+    /// To whom nothing could be sealed, and the code of why.
+    package private(set) var unsealed: [ChainID: String] = [:]
+
+    package init(_ account: Account, random: any RandomSource, clock: any WallClock) {
+        self.account = account
+        self.random = random
+        self.clock = clock
+    }
+
+    package func letters(_ wish: LetterWish, accounts: [ChainID: FollowedAccount]) throws -> [[UInt8]] {
+        let keyring = account.store.keyring
+        let sender = LetterSender(
+            accountID: try keyring.accountID(), deviceID: try keyring.deviceID(),
+            head: StatedLink(try keyring.deviceChain().head), signingKey: try keyring.signingKey())
+        let content = LetterContent.vaultKey(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
+        let head = StatedLink(number: wish.memberHead.number, hash: wish.memberHead.hash)
+        var letters: [[UInt8]] = []
+        for id in wish.accounts {
+            guard let person = accounts[id], let recipient = try recipient(person) else { continue }
+            let letter = try LetterSealing.seal(
+                content, scope: wish.vaultID.bytes, subject: .key(epoch: wish.epoch, memberHead: head), from: sender,
+                to: recipient, random: random)
+            letters.append(letter.encoded)
+        }
+        return letters
+    }
+
+    /// nil where nothing may be sealed to the account now: it has no identity yet, or none that is current, or its transient
+    /// key is too old.
+    private func recipient(_ person: FollowedAccount) throws -> LetterRecipient? {
+        let id = person.chain.accountID
+        unsealed[id] = nil
+        do {
+            guard let chain = try account.identity(of: person) else {
+                unsealed[id] = TrustError.Code.identityStale.rawValue
+                return nil
+            }
+            return try LetterRecipient(chain.receivingKeys(for: person.devices), now: clock.now)
+        } catch let error as TrustError {
+            unsealed[id] = error.code.rawValue
+        } catch let error as SharingError {
+            unsealed[id] = error.code.rawValue
+        }
+        return nil
+    }
+
+    package func key(
+        in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
+    ) throws -> (key: VaultKey, splitKey: SplitKey)? {
+        guard !letter.isEmpty, let read = try? UnverifiedLetter(decoding: letter),
+            case .key(epoch, _)? = LetterSubject(decoding: read.header.subject, of: read.header.purpose),
+            let sender = accounts[read.header.sender]
+        else { return nil }
+        let own = try account.ownIdentity()
+        let opener = LetterOpener(chain: own.chain, keys: own.keys)
+        guard case .vaultKey(let content)? = try? opener.open(read, from: sender.devices, in: .vault(chain)) else {
+            return nil
+        }
+        return (content.vaultKey, content.splitKey)
+    }
+}

@@ -1,0 +1,78 @@
+// People as a desk's person names them. The one thing to keep true: a person is an account id, and a name is what somebody
+// calls it.
+
+internal import CoffretAccount
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretLogs
+internal import CoffretMessages
+internal import CoffretSync
+internal import CoffretTerminal
+internal import CoffretTrust
+internal import CoffretWire
+
+/// Somebody with whom a vault may be shared, as this device has just followed that account.
+struct FoundPerson {
+    let accountID: ChainID
+    /// As this device's person calls it, or as its address does.
+    let name: String?
+    let followed: FollowedAccount
+    let deviceHead: Bytes32
+    /// The newest link of its identity chain; nil while it has none.
+    let identityHead: Bytes32?
+
+    /// In a person's words, and safe for the screen.
+    var words: String { name.map { "\"\(TextWidth.displaySafe($0))\"" } ?? String(accountID.hex.prefix(8)) }
+
+    func message(role: ShareRole) -> ShareMember {
+        var message = ShareMember()
+        (message.account, message.name, message.role) = (accountID.hex, name, role)
+        message.deviceCount = followed.devices.trusted.count
+        return message
+    }
+}
+
+extension StoreDesk {
+    /// How this device's person calls accounts.
+    func personNames() throws -> PersonNames { PersonNames() }
+
+    /// The person that is meant: a contact, a full address, or an account id, in hexadecimal digits.
+    ///
+    /// - Throws: `AccountError.personUnknown`; what its chains are refused for.
+    func findPerson(_ wanted: String, _ sync: AccountSync) throws -> FoundPerson {
+        let (id, name) = try accountID(wanted, sync)
+        guard try id != store.keyring.accountID() else {
+            throw CommandFailure(
+                .usage, .inputInvalid, "that is you", hint: "coffret device add brings your other devices in")
+        }
+        let followed = try sync.account.follow(id)
+        guard let head = Bytes32(followed.chain.head.linkHash) else { throw AccountError(.personUnknown, at: wanted) }
+        return FoundPerson(
+            accountID: id, name: name, followed: followed, deviceHead: head,
+            identityHead: try sync.identityHead(of: followed))
+    }
+
+    private func accountID(_ wanted: String, _ sync: AccountSync) throws -> (id: ChainID, name: String?) {
+        let named = try personNames().accounts(called: wanted)
+        if let first = named.first {
+            guard named.count == 1 else {
+                throw CommandFailure(
+                    .ambiguous, .deviceAmbiguous,
+                    "\(named.count) contacts are called \"\(TextWidth.displaySafe(wanted))\"",
+                    details: named.map(\.hex), hint: "use the id")
+            }
+            return (first, wanted)
+        }
+        if let bytes = try? Hex.decode(wanted.lowercased()), let id = ChainID(bytes) { return (id, nil) }
+        throw AccountError(.personUnknown, at: wanted)
+    }
+}
+
+extension AccountSync {
+    /// The newest link of another account's identity chain; nil while it has none.
+    func identityHead(of person: FollowedAccount) throws -> Bytes32? {
+        try account.identity(of: person).flatMap { Bytes32($0.head.linkHash) }
+    }
+}

@@ -1,0 +1,28 @@
+// Errors of letters, cards and people. The one thing to keep true: a letter that does not open says no more than that.
+
+/// Why something between people was refused.
+package struct SharingError: Error, Equatable, Sendable {
+    package enum Code: String, Sendable, CaseIterable {
+        /// A letter is for somebody else, not from whom it says, replayed elsewhere, or altered.
+        case letterInvalid = "keys.letter.invalid"
+        /// A letter is sealed to keys of its recipient that others have replaced.
+        case letterStaleIdentity = "keys.letter.stale-identity"
+        /// A key that a letter brings is not the one that the member chain commits to.
+        case letterKeyDiffers = "keys.letter.key-differs"
+        /// The newest transient key of a recipient expired more than 45 days ago.
+        case recipientDormant = "sharing.recipient.dormant"
+        /// A text is no address of a person, or a character of it is wrong.
+        case addressInvalid = "sharing.address.invalid"
+        /// A text is no card, or the card is not signed by the account that it names.
+        case cardInvalid = "sharing.card.invalid"
+    }
+
+    package let code: Code
+    /// What is meant, where a person needs it to find the thing.
+    package let place: String?
+
+    package init(_ code: Code, at place: String? = nil) {
+        self.code = code
+        self.place = place
+    }
+}

@@ -1,0 +1,186 @@
+// Several people with stores of their own and the real server: they share a vault, edit it together, change roles, and part.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Sharing", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct SharingTests {
+    /// People at one server.
+    private struct People {
+        let server: ServerRunner
+        let alice, bob: CoffretRunner
+        let vault = "Home"
+
+        init() throws {
+            server = try ServerRunner()
+            (alice, bob) = (try CoffretRunner(), try CoffretRunner())
+            for person in [alice, bob] { try join(person) }
+            try alice.succeed("vault", "new", vault)
+            try alice.makeNote("Before sharing\nold words", "--vault", vault)
+        }
+
+        func join(_ person: CoffretRunner) throws {
+            try person.makeStore()
+            try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            // The first look at what waits founds the identity to which keys are sealed.
+            try person.succeed("share", "requests")
+        }
+
+        func account(of person: CoffretRunner) throws -> String {
+            try #require(try person.json("server", "status")["account"] as? String)
+        }
+
+        func share(_ role: String, with person: CoffretRunner, by owner: CoffretRunner? = nil) throws {
+            try (owner ?? alice).succeed(
+                "share", "add", vault, account(of: person), "--role", role, "--yes")
+            try person.succeed("share", "accept", vault)
+        }
+
+        func sync(_ people: CoffretRunner...) throws { for person in people { try person.succeed("sync") } }
+
+        func titles(_ person: CoffretRunner) throws -> String { try person.succeed("ls", "--vault", vault) }
+    }
+
+    @Test("two people edit a vault together; an own vault of the same name keeps it (R81)")
+    func together() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        try alice.succeed("share", "add", "Home", people.account(of: bob), "--role", "writer", "--yes")
+        let waiting = try bob.succeed("share", "requests")
+        #expect(waiting.contains("\"Home\"") && waiting.contains("writer"), "\(waiting)")
+        let accepted = try bob.json("share", "accept", "Home")
+        #expect(accepted["name"] as? String == "Home" && accepted["items"] as? Int == 1, "\(accepted)")
+        #expect(try people.titles(bob).contains("Before sharing"))
+        #expect(try bob.succeed("show", "Before sharing", "--vault", "Home").contains("old words"))
+        try bob.makeNote("By Bob", "--vault", "Home")
+        try alice.makeNote("By Alice", "--vault", "Home")
+        try people.sync(bob, alice, bob)
+        for person in [alice, bob] {
+            let list = try people.titles(person)
+            for title in ["Before sharing", "By Bob", "By Alice"] { #expect(list.contains(title), "\(list)") }
+            try person.succeed("fsck")
+        }
+        let members = try alice.json("share", "members", "Home")
+        #expect((members["members"] as? [[String: Any]])?.count == 2, "\(members)")
+        // The other vault of either is nobody else's.
+        #expect(try alice.succeed("share", "ls").contains("Home"))
+        #expect(!(try alice.succeed("share", "ls").contains("Personal")))
+        let again = try alice.run("share", "add", "Home", people.account(of: bob), "--yes")
+        #expect(again.exitCode == 82, "\(again.errorText)")
+    }
+
+    @Test("R66: a viewer reads and changes nothing; a raised one writes")
+    func viewer() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        try people.share("viewer", with: bob)
+        #expect(try people.titles(bob).contains("Before sharing"))
+        let refused = try bob.run("note", "new", "--vault", "Home", input: "Mine\nnot allowed")
+        #expect(refused.exitCode == 77 && refused.errorText.contains("sharing.role.viewer"), "\(refused.errorText)")
+        let outsider = try bob.run("share", "rm", "Home", String(people.account(of: alice).prefix(8)), "--yes")
+        #expect(outsider.exitCode == 77, "\(outsider.errorText)")
+        try alice.succeed("share", "role", "Home", String(people.account(of: bob).prefix(8)), "writer")
+        try people.sync(bob)
+        try bob.makeNote("Mine now", "--vault", "Home")
+        try people.sync(bob, alice)
+        #expect(try people.titles(alice).contains("Mine now"))
+        // Lowered again, he writes nothing more; his words of before stay.
+        try alice.succeed("share", "role", "Home", String(people.account(of: bob).prefix(8)), "viewer")
+        try people.sync(bob)
+        #expect(try bob.run("note", "new", "--vault", "Home", input: "Too late").exitCode == 77)
+        #expect(try people.titles(bob).contains("Mine now"))
+    }
+
+    @Test("R63, R64: who was removed reads and sends nothing later; the others go on under a new key")
+    func removal() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        let carol = try CoffretRunner()
+        try people.join(carol)
+        try people.share("writer", with: bob)
+        try people.share("writer", with: carol)
+        try people.sync(alice, bob, carol)
+        try bob.makeNote("Never sent", "--vault", "Home")
+        let removed = try alice.json("share", "rm", "Home", String(people.account(of: bob).prefix(8)), "--yes")
+        #expect(removed["removed"] as? Bool == true, "\(removed)")
+        try alice.makeNote("After Bob", "--vault", "Home")
+        try people.sync(alice, carol)
+        try carol.makeNote("By Carol, later", "--vault", "Home")
+        try people.sync(carol, alice)
+        for person in [alice, carol] {
+            let list = try people.titles(person)
+            #expect(
+                list.contains("After Bob") && list.contains("By Carol, later") && !list.contains("Never sent"),
+                "\(list)")
+            try person.succeed("fsck")
+        }
+        let refused = try bob.run("sync")
+        #expect(refused.exitCode != 0 && refused.errorText.contains("sharing.member.unknown"), "\(refused.errorText)")
+        let list = try people.titles(bob)
+        #expect(list.contains("Before sharing") && !list.contains("After Bob"), "\(list)")
+        // Added anew, he reads all of it.
+        try alice.succeed("share", "add", "Home", people.account(of: bob), "--role", "writer", "--yes")
+        try bob.succeed("share", "accept", "Home")
+        try people.sync(bob, alice, carol)
+        #expect(try people.titles(bob).contains("By Carol, later"))
+    }
+
+    @Test("who leaves keeps a copy to read; somebody else opens the next key")
+    func leaving() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        try people.share("writer", with: bob)
+        try bob.makeNote("Said before leaving", "--vault", "Home")
+        try bob.succeed("share", "leave", "Home", "--yes")
+        #expect(try bob.run("note", "new", "--vault", "Home", input: "x").exitCode == 77)
+        #expect(try people.titles(bob).contains("Said before leaving"))
+        try people.sync(alice)
+        try alice.makeNote("Under a new key", "--vault", "Home")
+        try people.sync(alice)
+        let members = try alice.json("share", "members", "Home")
+        #expect((members["members"] as? [[String: Any]])?.count == 1 && members["epoch"] as? Int == 3, "\(members)")
+        #expect(try people.titles(alice).contains("Said before leaving"))
+        #expect(try alice.run("share", "leave", "Home", "--yes").exitCode == 77, "the last owner stays")
+    }
+
+    @Test("R70: a member's lost device is closed, and the vault goes on under a new key for all others")
+    func lostDevice() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        let (phone, tablet) = (try CoffretRunner(), try CoffretRunner())
+        try people.share("writer", with: bob)
+        try DevicePairing.pair(phone, bob, people.server, name: "Phone")
+        try DevicePairing.pair(tablet, alice, people.server, name: "Tablet")
+        try people.sync(phone, tablet)
+        try phone.makeNote("From the phone", "--vault", "Home")
+        try tablet.makeNote("From the tablet", "--vault", "Home")
+        try people.sync(phone, tablet, alice, bob)
+        #expect(try people.titles(phone).contains("Before sharing"))
+        try bob.succeed("device", "revoke", "Phone", "--yes")
+        #expect(try phone.run("sync").exitCode == 77)
+        try alice.makeNote("After the loss", "--vault", "Home")
+        try people.sync(alice, tablet, bob)
+        for person in [alice, tablet, bob] {
+            let list = try people.titles(person)
+            for title in ["From the phone", "From the tablet", "After the loss"] {
+                #expect(list.contains(title), "\(list)")
+            }
+            try person.succeed("fsck")
+        }
+    }
+
+    @Test("a vault that is declined is nobody's matter any more; strangers know nothing of it")
+    func declined() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        try alice.succeed("share", "add", "Home", people.account(of: bob), "--yes")
+        try bob.succeed("share", "decline", "Home")
+        #expect(try bob.succeed("share", "requests").contains("No vault waits"))
+        try people.sync(alice)
+        #expect((try alice.json("share", "members", "Home")["members"] as? [[String: Any]])?.count == 1)
+        let stranger = try alice.run("share", "add", "Home", String(repeating: "a", count: 64), "--yes")
+        #expect(
+            stranger.exitCode == 66 && stranger.errorText.contains("account.person.unknown"), "\(stranger.errorText)")
+    }
+}
