@@ -122,6 +122,17 @@ package struct DiskHistoryStore: HistoryStore {
         return found
     }
 
+    package func entries(changing entity: EntityID) throws(StorageError) -> [BlobName] {
+        var found: [BlobName] = []
+        for rank in try items.versions(of: entity) {
+            for stored in try entries(at: rank.dot) where stored.entry.height == rank.height {
+                let changes = try files.changes(of: stored.entry, withPrefix: entity.bytes)
+                if !changes.isEmpty { found.append(stored.entry.name) }
+            }
+        }
+        return found
+    }
+
     package func instances() throws(StorageError) -> [InstanceID] {
         var found: [InstanceID] = []
         for instance in try index.instances() {

@@ -98,18 +98,16 @@ extension HistoryMachine {
 
     private mutating func purge(_ link: Int, unacknowledged: Set<BlobName>) throws(Store.Failure) {
         guard let checkpoint = members.chain.links[link].checkpoint else { return }
-        let entities = Set(checkpoint.purges)
-        let accepted = members.chain.states[link].accepted
-        let below = self.accepted
-        for (instance, mark) in accepted.marks {
-            // The tip goes too where its bare form is listed.
-            let bare = checkpoint.bareTips[instance] != nil ? mark.name : nil
-            for entry in try entries(of: instance, upTo: min(mark.number, below.number(of: instance))) {
-                let isKept = entry.name != bare && tips.contains(entry.name) || unacknowledged.contains(entry.name)
-                guard !isKept, try changes(of: entry).contains(where: { entities.contains($0.key.entity) }) else {
-                    continue
-                }
-                try store.dropForGood(entry.name)
+        let (accepted, below) = (members.chain.states[link].accepted, self.accepted)
+        for entity in checkpoint.purges {
+            for name in try store.entries(changing: entity) {
+                guard let entry = try store.entry(named: name)?.entry, let mark = accepted[entry.instance],
+                    entry.number <= min(mark.number, below.number(of: entry.instance))
+                else { continue }
+                // The tip goes too where its bare form is listed.
+                let isBared = checkpoint.bareTips[entry.instance] != nil && mark.name == name
+                let isKept = !isBared && tips.contains(name) || unacknowledged.contains(name)
+                if !isKept { try store.dropForGood(name) }
             }
         }
         purged.insert(link)

@@ -42,6 +42,8 @@ package protocol HistoryStore {
     func bareForm(named name: BlobName) throws(Failure) -> VerifiedEntry?
     /// Names of entries that are kept and have a change of the key.
     func entries(touching key: FactKey) throws(Failure) -> [BlobName]
+    /// Names of entries that are kept and have a change of the entity.
+    func entries(changing entity: EntityID) throws(Failure) -> [BlobName]
     /// Instances of which entries are kept, each once.
     func instances() throws(Failure) -> [InstanceID]
     /// Names of all entries that are kept of an instance.
@@ -86,6 +88,19 @@ package protocol HistoryStore {
 }
 
 extension HistoryStore {
+    package func entries(changing entity: EntityID) throws(Failure) -> [BlobName] {
+        var found: [BlobName] = []
+        for instance in try instances() {
+            for name in try entries(of: instance) {
+                guard let body = try entry(named: name)?.entry.body else { continue }
+                var changes = body.changes.list
+                if case .tree(let root, _) = body.changes { changes = try self.changes(inTree: root) }
+                if changes.contains(where: { $0.key.entity == entity }) { found.append(name) }
+            }
+        }
+        return found
+    }
+
     package func change(of key: FactKey, inTree root: BlobName) throws(Failure) -> Change? {
         try changes(inTree: root).first { $0.key == key }
     }

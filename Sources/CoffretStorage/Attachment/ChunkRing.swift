@@ -32,7 +32,7 @@ internal import Glibc
 
 /// Passes buffers from a producer to a consumer thread and back.
 ///
-/// Memory is `capacity` chunks, whatever the size of the attachment.
+/// Memory is at most `capacity` chunks, whatever the size of the attachment.
 @safe final class ChunkRing: @unchecked Sendable {
     // SAFETY: all variables are touched while the mutex is held.
     static let capacity = 8
@@ -41,7 +41,9 @@ internal import Glibc
 
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
-    private var free: [ChunkBuffer]
+    private var free: [ChunkBuffer] = []
+    /// Buffers are made when they are wanted: most files have one chunk.
+    private var madeCount = 0
     private var filled: [ChunkBuffer] = []
     private var isClosed = false
     private var failure: StorageError?
@@ -51,7 +53,6 @@ internal import Glibc
         unsafe condition = .allocate(capacity: 1)
         unsafe pthread_mutex_init(mutex, nil)
         unsafe pthread_cond_init(condition, nil)
-        free = (0..<Self.capacity).map { _ in ChunkBuffer() }
     }
 
     deinit {
@@ -65,7 +66,12 @@ internal import Glibc
     ///
     /// - Throws: what the other side failed with.
     func takeFree() throws(StorageError) -> ChunkBuffer? {
-        try waiting { free.popLast() }
+        try waiting {
+            if let buffer = free.popLast() { return buffer }
+            guard madeCount < Self.capacity else { return nil }
+            madeCount += 1
+            return ChunkBuffer()
+        }
     }
 
     /// Passes a full buffer on.
