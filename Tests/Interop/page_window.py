@@ -107,8 +107,12 @@ with sync_playwright() as playwright:
     screen("note-locked")
     page.get_by_role("button", name="Open it").focus()
     page.keyboard.press("Enter")
-    wait("the window was asked", "document.querySelector('.pane').innerText.includes('locked')")
-    check("the page has said which note, and no more", [each["with"] for each in asked if each["do"] == "note.unlock"][0].keys() == {"note", "vault"})
+    wait("it asks, and reads again", "document.querySelector('.pane h1')?.innerText === 'This note is locked.'")
+    for _ in range(600):
+        if unlocks := [each["with"] for each in asked if each["do"] == "note.unlock"]:
+            break
+        page.wait_for_timeout(100)
+    check("the page has said which note, and no more", len(unlocks) == 1 and unlocks[0].keys() == {"note", "vault"}, unlocks)
 
     # A first vault.
     world.update(isPlayed=False, isEmpty=True)
@@ -141,6 +145,12 @@ with sync_playwright() as playwright:
     page.get_by_label("Keep the store locked unless asked to open it").check()
     wait("it is kept", "document.querySelectorAll('.box')[1].checked && !document.querySelectorAll('.box')[1].disabled")
     check("one setting went", [each["with"] for each in asked if each["do"] == "settings.edit"] == [{"opensWhenAsked": True}])
+
+    page.get_by_label("Light or dark").select_option("dark")
+    wait("it is dark", "document.documentElement.dataset.theme === 'dark'")
+    check("the setting went", [each["with"] for each in asked if each["do"] == "settings.edit"][1:] == [{"look": "dark"}])
+    page.get_by_label("Light or dark").select_option("desktop")
+    wait("it is light", "document.documentElement.dataset.theme === 'light'")
 
     side.get_by_role("button", name="Bring in, take out").click()
     wait("export", "document.querySelector('#export-format') !== null")
