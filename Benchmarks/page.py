@@ -201,7 +201,7 @@ def main(engines):
             for engine in engines:
                 run([COFFRET, "unlock"], env=store.environment)
                 results[engine] = {"chromium": chromium, "firefox": firefox, "window": window}[engine](store, page)
-                print(json.dumps({engine: {key: value for key, value in results[engine].items() if key != "engine"}}), file=sys.stderr)
+                print(f"{engine} is measured", file=sys.stderr, flush=True)
         finally:
             subprocess.run([COFFRET, "agent", "stop"], env=store.asking, capture_output=True)
         table(f"The page over {COUNT:,} notes", "what", *[f"{engine}: median (p95)" for engine in results], "goal (p95)")
@@ -212,7 +212,7 @@ def main(engines):
                 worst = percentile(values)
                 cells.append(judged(worst, f"{statistics.median(values):.1f} ({worst:.1f}) ms" if isMany else f"{worst:.1f} ms", goal))
             row(words, *cells, " / ".join(f"{value} ms" for value in goals.values()))
-        measured("One run. Keys are typed by `insertText`, at the distance of quick typing; a time ends after the frame that shows what came of it.")
+        measured("One run. Letters of the search come by `insertText`, those of the note as `keypress`, at the distance of quick typing; a time ends after the frame that shows what came of it.")
         if "window" in results:
             taken = results["window"]
             total = sum(taken["memory"].values())

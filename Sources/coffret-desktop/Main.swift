@@ -31,6 +31,8 @@ struct Main {
         // Processes that it starts have memory of their own.
         for variable in wiping where variable.name != PageView.wiping { unsafe unsetenv(variable.name) }
         ProcessHardening.dropVariablesThatLoadCode()
+        // WebKit draws the page without a graphics card, so GTK needs none to show it: without its driver the window takes half the memory.
+        unsafe setenv("GSK_RENDERER", "cairo", 1)
         let weakening = ["WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS", "WEBKIT_FORCE_SANDBOX", "WEBKIT_INSPECTOR_SERVER"]
         for name in weakening { unsafe unsetenv(name) }
         var (store, folder, isNew) = (String?.none, PageFiles.installedFolder, false)

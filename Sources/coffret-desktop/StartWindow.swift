@@ -40,6 +40,7 @@ internal import Glibc
         .start .number { font-size: 1.15em; }
         .start .code { font-size: 2em; color: #8fdcc9; }
         .start .paper { background: #ffffff; border-radius: 14px; padding: 14px; }
+        .start .or { margin-top: 22px; font-weight: 600; }
         .start button { background: #2d4745; color: #e3ecea; border-radius: 8px; }
         .start button.accept { background: #11695c; color: #ffffff; }
 
@@ -92,6 +93,7 @@ internal import Glibc
     private func labelled(_ text: String, _ entry: Widget) -> [Widget] {
         let label = Widget.label(text, style: "dim")
         unsafe gtk_label_set_xalign(label.opaque, 0)
+        unsafe gtk_label_set_justify(label.opaque, GTK_JUSTIFY_LEFT)
         unsafe gtk_label_set_mnemonic_widget(label.opaque, entry.widget)
         unsafe gtk_widget_set_size_request(entry.widget, 420, -1)
         return [label, entry]
@@ -111,9 +113,9 @@ internal import Glibc
                     style: "dim")
             ],
             labelled("Passphrase", passphrase), labelled("Again", again), [make],
-            [.label("Or bring in the vaults of your other devices:", style: "dim")],
+            [.label("Or bring in the vaults of your other devices:", style: "or")],
             labelled("Address of their server, such as https://vault.example", address),
-            labelled("Name of the account: then they are told that this one asks (may be left out)", account),
+            labelled("Name of the account, so that they are told of this one (may be left out)", account),
             labelled("Fingerprint of the server's key, if no authority has signed for it", fingerprint),
             [showsPicture, join, complaint],
         ]
@@ -200,6 +202,8 @@ internal import Glibc
         unsafe gtk_widget_set_visible(answer.widget, 0)
         state.say("Waiting for the other device …")
         unsafe gtk_stack_set_visible_child_name(stack.opaque, "dialogue")
+        // It has the keyboard, and would stand there as if it were chosen.
+        unsafe gtk_label_select_region(number.opaque, 0, 0)
     }
 
     private static func grouped(_ digits: String) -> String {

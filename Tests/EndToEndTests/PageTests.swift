@@ -124,7 +124,7 @@ struct PageTests {
     }
 
     @Test(
-        "R157: the screens of the window alone, with a front that is played: axe finds nothing",
+        "R129, R157: the screens of the window alone, with a front that is played: axe finds nothing; what was revealed is hidden",
         .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
     func windowScreens() throws {
         let page = try PageServer()
@@ -176,6 +176,36 @@ struct PageTests {
         // The session of the page may take a moment to end.
         try Waiting.until("the text is in the note") { try page.agent.succeed("show", "Water meter").contains(word) }
         if victim != "page" { try killPerson() }
+    }
+
+    private static let hasFirefox: Bool = {
+        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/firefox-esr") else { return false }
+        let probe = try? ProcessRunner.run(python, ["-c", "import marionette_driver, axe_playwright_python"])
+        return probe?.exitCode == 0
+    }()
+
+    @Test(
+        "R127, R130, R157: the page in Firefox by keys alone: list, search, writing, login, history, screens, lock; axe finds nothing",
+        .enabled(if: hasFirefox, "needs firefox-esr, and marionette-driver and axe in .build/venv"))
+    func firefox() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let browser = try SpawnedProcess(
+            Self.python, [Self.script("page_firefox.py"), page.address, page.agent.runner.folder.file("firefox")],
+            environment: ProcessInfo.processInfo.environment, input: .pipe, output: .pipe, error: .pipe)
+        var (text, isReady) = ("", false)
+        while !isReady, let line = browser.readOutputLine() {
+            isReady = line == "ready"
+            text += line + "\n"
+        }
+        let saved = try page.agent.succeed("search", "Firefox")
+        #expect(saved.contains("1 of") || saved.contains("Copper") || saved.contains("Tomatoes"), "\(saved)")
+        try page.agent.succeed("lock")
+        browser.write(Array("locked\n".utf8))
+        text += String(decoding: browser.readOutputToEnd(), as: UTF8.self)
+        let errors = String(decoding: browser.readError(), as: UTF8.self)
+        #expect(browser.wait().code == 0, "\(text.suffix(600))\n\(errors.suffix(1_200))")
+        #expect(isReady && text.contains("held: everything in Firefox"))
     }
 
     @Test(

@@ -63,6 +63,8 @@ with sync_playwright() as playwright:
     page.keyboard.type("Typed beside the picture.")
     choose(page.get_by_role("button", name="Add a file"), [picture])
     wait("the picture", "document.querySelector('.pane img')?.naturalWidth === 720")
+    wait("it stands at its line", "document.querySelector('.CodeMirror-linewidget img') !== null && document.querySelectorAll('.note-files img').length === 0")
+    check("which names it", "\n![](bed-plan.png)\n" in evaluate("document.querySelector('.CodeMirror').CodeMirror.getValue()"))
     check("what was typed is still there", "Typed beside the picture." in person.text(".CodeMirror"))
     wait("it is saved", "/Saved/.test(document.querySelector('.status').innerText)")
     choose(page.get_by_role("button", name="Add a file"), [big])
@@ -79,7 +81,7 @@ with sync_playwright() as playwright:
     person.click_row("Copper spray")
     person.click_row("Tomatoes")
     wait("the picture once more", "document.querySelector('.pane img')?.naturalWidth === 720")
-    check("R131: nothing else is drawn, and nothing ran", evaluate("document.querySelectorAll('img, object, embed, iframe').length === 1 && window.ran === undefined"))
+    check("R131: nothing else is drawn, and nothing ran", evaluate("document.querySelectorAll('img, object, embed, iframe').length === 1 && window.ran === undefined"), evaluate("[...document.querySelectorAll('img, object, embed, iframe')].map((each) => each.outerHTML + each.closest('div').className).join()") + person.text(".CodeMirror"))
 
     # Saving gives the same bytes; a large one comes in pieces.
     for path in [picture, big]:
@@ -102,10 +104,11 @@ with sync_playwright() as playwright:
     # Dropped on a note a file belongs to it; the text stays as it is.
     person.click_row("Copper spray")
     wait("its editor", "document.querySelector('.CodeMirror')?.innerText.includes('aphids')")
-    before = person.text(".CodeMirror")
+    written = "document.querySelector('.CodeMirror').CodeMirror.getValue()"
+    before = evaluate(written)
     drop([logins], ".CodeMirror")
     wait("the dropped file", "document.querySelector('.file b')?.innerText === 'logins.csv'")
-    check("its text did not come into the note", person.text(".CodeMirror") == before, person.text(".CodeMirror"))
+    check("its text did not come into the note", evaluate(written) == before, evaluate(written))
 
     # Dropped anywhere else it is looked at first.
     drop([logins], ".list")

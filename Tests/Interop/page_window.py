@@ -20,6 +20,16 @@ audit = {"passwordCount": 42, "hiddenCount": 0, "isStrengthKnown": True, "counts
          "items": [{"item": "GitHub", "title": "GitHub", "flaws": ["weak", "reused"], "changed": hour, "reuseGroup": 1}, {"item": "0" * 32, "title": "Harbour Office", "flaws": ["reused"], "changed": hour, "reuseGroup": 1}]}
 
 
+forked = {"id": "f" * 32, "kind": "note", "title": "Two sowings", "text": "# Two sowings\n\nEight came up.\n", "tags": ["garden"], "fields": [], "attachments": [], "created": hour, "modified": hour,
+          "isPinned": False, "isArchived": False, "isTrashed": False, "isLocked": False, "isHidden": False, "conflicts": ["text"]}
+both = [{"number": 1, "attribute": "text", "label": "text", "isSecret": False, "shown": "Eight came up.", "other": "Nine came up."}]
+sealed = {**forked, "id": "e" * 32, "title": "Papers for the notary", "text": "", "isLocked": True, "isSealed": True, "conflicts": []}
+#: What is played of the store itself: nothing is there, or two notes that take other devices and passphrases to make.
+world = {"isEmpty": False, "isPlayed": False}
+listed = [{key: value for key, value in item.items() if key not in ("text", "fields", "attachments", "conflicts")} | {"hasAttachments": False, "hasConflicts": bool(item["conflicts"]), "excerpt": item["text"][2:60]} for item in (forked, sealed)]
+password = {"field": {"name": "password", "label": "password", "kind": "secret", "isSecret": True, "value": "k7#Vd-9mQz!r4Tw2"}}
+
+
 with sync_playwright() as playwright:
     person = Person(playwright, sys.argv[1], sys.argv[2])
     page, evaluate, wait, screen = person.page, person.evaluate, person.wait, person.screen
@@ -35,8 +45,13 @@ with sync_playwright() as playwright:
             "device.approve": lambda: {"id": "e5", "name": "tablet"}, "settings.edit": lambda: {"syncs": True, "opensWhenAsked": False, **fields},
             "front.choose": lambda: {"ticket": "f" * 32, "name": "Backup"}, "front.progress": lambda: {"done": 3, "total": 4},
             "front.export": lambda: {"items": {"notes": 8, "identical": 0, "otherItems": 1, "attachments": 0, "locked": 1, "trashed": 0, "byteCount": 900, "warnings": []}, "faulty": []},
-            "front.drop": lambda: {},
+            "front.drop": lambda: {}, "field.read": lambda: password, "secret.generate": lambda: {"secret": "made-Of-20-letters-77"},
         }
+        if world["isPlayed"] or world["isEmpty"]:
+            shown = [] if world["isEmpty"] else listed
+            played |= {"item.list": lambda: {"items": shown if fields.get("limit") != 1 else shown[:1], "total": len(shown)}, "conflict.list": lambda: {"items": [{"id": forked["id"], "title": forked["title"], "conflicts": ["text"]}] if shown else []},
+                       "item.read": lambda: sealed if fields["item"] == sealed["id"] else forked, "conflict.read": lambda: {"id": forked["id"], "title": forked["title"], "conflicts": both},
+                       "link.list": lambda: {"links": [], "backlinks": []}, "note.unlock": lambda: {}, "conflict.settle": lambda: {}, "draft.settle": lambda: {"items": []}}
         if name in played:
             route.fulfill(status=200, content_type="application/json", body=json.dumps({"ok": played[name]()}))
             return
@@ -50,6 +65,63 @@ with sync_playwright() as playwright:
     wait("a login", "document.querySelectorAll('.rows .item').length === 1")
     person.click_row("GitHub")
     wait("a secret can be shown", "document.querySelector('[aria-label^=Show]') !== null")
+
+    # R129: what was revealed is hidden as soon as the keyboard is elsewhere.
+    evaluate("document.querySelector('[aria-label^=Show]').focus()")
+    page.keyboard.press("Enter")
+    wait("the password", "document.querySelector('.secret')?.innerText === 'k7#Vd-9mQz!r4Tw2'")
+    screen("login-shown")
+    evaluate("dispatchEvent(new FocusEvent('blur'))")
+    check("it is hidden again", evaluate("document.querySelector('.secret') === null && !document.body.innerText.includes('Vd-9m')"))
+    page.get_by_role("button", name="Edit").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Make a new password").focus()
+    page.keyboard.press("Enter")
+    wait("a new password", "[...document.querySelectorAll('form input')].some((input) => input.value === 'made-Of-20-letters-77')")
+    screen("form-generated")
+    page.get_by_role("button", name="Logins").focus()
+    page.keyboard.press("Enter")
+    wait("it asks before it forgets", "document.querySelector('dialog[open]')?.innerText.includes('Leave the form?')")
+    screen("leave-form")
+    page.get_by_role("button", name="Leave it").focus()
+    page.keyboard.press("Enter")
+    wait("the form is gone", "document.querySelector('form') === null && document.querySelector('dialog') === null")
+
+    # Two devices that differ, and a note under a passphrase of its own.
+    world["isPlayed"] = True
+    page.reload()
+    wait("two notes", "document.querySelectorAll('.rows .item').length === 2")
+    page.locator(".rows").focus()
+    for key in ["Home", "Enter"]:
+        page.keyboard.press(key)
+    wait("both sides", "document.querySelectorAll('.choice').length === 2")
+    screen("conflict")
+    page.get_by_role("button", name="Take this").focus()
+    page.keyboard.press("Enter")
+    wait("one is taken", "document.querySelector('.toast')?.innerText.startsWith('Taken.')")
+    check("the page has said which", [each["with"].get("number") for each in asked if each["do"] == "conflict.settle"] == [1])
+    page.locator(".rows").focus()
+    for key in ["End", "Enter"]:
+        page.keyboard.press(key)
+    wait("the locked note", "document.querySelector('.pane h1')?.innerText === 'This note is locked.'")
+    screen("note-locked")
+    page.get_by_role("button", name="Open it").focus()
+    page.keyboard.press("Enter")
+    wait("it asks, and reads again", "document.querySelector('.pane h1')?.innerText === 'This note is locked.'")
+    for _ in range(600):
+        if unlocks := [each["with"] for each in asked if each["do"] == "note.unlock"]:
+            break
+        page.wait_for_timeout(100)
+    check("the page has said which note, and no more", len(unlocks) == 1 and unlocks[0].keys() == {"note", "vault"}, unlocks)
+
+    # A first vault.
+    world.update(isPlayed=False, isEmpty=True)
+    page.reload()
+    wait("the first words", "document.querySelector('.pane h1')?.innerText === 'Notes and logins will stand here.'")
+    screen("empty")
+    world["isEmpty"] = False
+    page.reload()
+    wait("the list again", "document.querySelectorAll('.rows .item').length > 3")
 
     side.get_by_role("button", name="Devices").click()
     wait("who asks", "document.querySelector('.pane').innerText.includes('81b8 52f9')")
@@ -73,6 +145,12 @@ with sync_playwright() as playwright:
     page.get_by_label("Keep the store locked unless asked to open it").check()
     wait("it is kept", "document.querySelectorAll('.box')[1].checked && !document.querySelectorAll('.box')[1].disabled")
     check("one setting went", [each["with"] for each in asked if each["do"] == "settings.edit"] == [{"opensWhenAsked": True}])
+
+    page.get_by_label("Light or dark").select_option("dark")
+    wait("it is dark", "document.documentElement.dataset.theme === 'dark'")
+    check("the setting went", [each["with"] for each in asked if each["do"] == "settings.edit"][1:] == [{"look": "dark"}])
+    page.get_by_label("Light or dark").select_option("desktop")
+    wait("it is light", "document.documentElement.dataset.theme === 'light'")
 
     side.get_by_role("button", name="Bring in, take out").click()
     wait("export", "document.querySelector('#export-format') !== null")

@@ -85,6 +85,10 @@ export class NoteEditor {
     this.isLocked = item.isLocked;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.draftTimer = undefined;
+    /** @type {HTMLElement | null} */
+    this.below = null;
+    /** @type {ResizeObserver | undefined} */
+    this.resizing = undefined;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.countTimer = undefined;
     this.firstUnkept = 0;
@@ -93,7 +97,7 @@ export class NoteEditor {
     this.sent = [];
     /** @type {Promise<void>} */
     this.keeping = Promise.resolve();
-    this.place = el("div", { class: "body" });
+    this.place = el("div", { class: "body note-body" });
     this.status = el("span", { class: "row" });
     this.dot = el("span", { class: "dot" });
     this.wordCount = el("span", { class: "figure" });
@@ -129,6 +133,23 @@ export class NoteEditor {
     const end = { line, ch: this.editor.getLine(line).length };
     this.editor.replaceRange(`${end.ch ? "\n" : ""}${names.map(showing).join("\n")}\n`, end);
     this.editor.setCursor({ line: line + names.length + (end.ch ? 1 : 0), ch: 0 });
+  }
+
+  /**
+   * Shows something below the text, which scrolls with it. The editor draws the lines around the window alone, and so has the only
+   * scroll bar.
+   * @param {HTMLElement | null} node
+   */
+  setBelow(node) {
+    const { sizer, lineSpace } = this.editor.display;
+    this.below?.remove();
+    this.resizing?.disconnect();
+    this.below = node;
+    const lines = /** @type {HTMLElement} */ (lineSpace.parentNode);
+    if (!node) { lines.style.paddingBottom = ""; return; }
+    sizer.append(node);
+    this.resizing = new ResizeObserver(() => { lines.style.paddingBottom = `${node.offsetHeight + 60}px`; this.editor.refresh(); });
+    this.resizing.observe(node);
   }
 
   /**

@@ -162,7 +162,7 @@ export function fieldsForm(item, save, cancel) {
     inputs.push({ field, input });
     return el("div", { class: "form-line" }, el("label", { for: id }, field.label), input,
       field.name === "password" && allows("secret.generate") ? iconButton("fresh", words.generate, async () => {
-        try { input.value = (await ask("secret.generate", {})).secret; input.type = "text"; say("A new password of 20 characters stands there."); } catch (error) { refused(error); }
+        try { input.value = (await ask("secret.generate", {})).secret; input.type = "text"; form.dataset.changed = "yes"; say("A new password of 20 characters stands there."); } catch (error) { refused(error); }
       }) : null);
   });
   let isBusy = false;

@@ -102,9 +102,44 @@ export async function historyPane(item) {
   return el("div", { class: "history" }, strip, el("div", { class: "history-panes" }, log, lines));
 }
 
-/** @param {string} mark @param {string} text */
-const lineNode = (mark, text) => el("div", { class: `diff ${mark}` }, el("span", { class: "diff-mark", "aria-hidden": "true" }, mark === "added" ? "+" : mark === "removed" ? "−" : ""),
-  mark === "kept" ? null : el("span", { class: "unseen" }, mark === "added" ? "added: " : "removed: "), el("span", {}, text || " "));
+/** @param {string} mark @param {any} content */
+const lineNode = (mark, content) => el("div", { class: `diff ${mark}` }, el("span", { class: "diff-mark", "aria-hidden": "true" }, mark === "added" ? "+" : mark === "removed" ? "−" : ""),
+  mark === "kept" ? null : el("span", { class: "unseen" }, mark === "added" ? "added: " : "removed: "), el("span", {}, content.length ? content : " "));
+
+/**
+ * A line with the words marked that another line does not have at its beginning or end.
+ * @param {string} text @param {string} other
+ */
+function markedWords(text, other) {
+  const [own, others] = [text, other].map((line) => line.split(/(?<=\s)|(?=\s)/));
+  let [start, end] = [0, 0];
+  const shorter = Math.min(own.length, others.length);
+  while (start < shorter && own[start] === others[start]) start += 1;
+  while (end < shorter - start && own[own.length - 1 - end] === others[others.length - 1 - end]) end += 1;
+  const middle = own.slice(start, own.length - end).join("");
+  // Lines that have little in common are other lines.
+  if (!middle || (start + end) * 3 < shorter) return [text];
+  return [own.slice(0, start).join(""), el("b", { class: "changed" }, middle), own.slice(own.length - end).join("")].filter((part) => part !== "");
+}
+
+/**
+ * Lines that took the place of others stand beside those they came from.
+ * @param {{ mark: string, text: string }[]} lines
+ */
+function hunkNodes(lines) {
+  const nodes = [];
+  for (let at = 0; at < lines.length;) {
+    const run = (/** @type {string} */ mark, /** @type {number} */ from) => { let to = from; while (to < lines.length && lines[to].mark === mark) to += 1; return lines.slice(from, to); };
+    const removed = run("removed", at);
+    const added = run("added", at + removed.length);
+    if (!removed.length && !added.length) { nodes.push(lineNode(lines[at].mark, lines[at].text)); at += 1; continue; }
+    const areSame = removed.length === added.length;
+    nodes.push(...removed.map((line, index) => lineNode("removed", areSame ? markedWords(line.text, added[index].text) : line.text)),
+      ...added.map((line, index) => lineNode("added", areSame ? markedWords(line.text, removed[index].text) : line.text)));
+    at += removed.length + added.length;
+  }
+  return nodes;
+}
 
 /** @param {any} difference */
 function differenceNodes(difference) {
@@ -120,7 +155,7 @@ function differenceNodes(difference) {
   let end = 0;
   for (const hunk of difference.hunks) {
     if (hunk.oldStart > end) nodes.push(el("p", { class: "gap" }, `${counted(hunk.oldStart - end, "line", "lines")} as before`));
-    for (const line of hunk.lines) nodes.push(lineNode(line.mark, line.text));
+    nodes.push(...hunkNodes(hunk.lines));
     end = hunk.oldStart + hunk.lines.filter((/** @type {any} */ line) => line.mark !== "added").length;
   }
   if (nodes.length === 0) nodes.push(el("p", { class: "dim" }, difference.summary || "Nothing that a page can show."));

@@ -260,8 +260,7 @@ export async function redrawFiles() {
 
 /** The files of the note that is open, below its text. */
 function drawFiles() {
-  place.querySelector(".note-files")?.remove();
-  if (editor && item.attachments.length) editor.place.append(el("div", { class: "note-files" }, fileCards(item, editor.pictures.inText())));
+  editor?.setBelow(item.attachments.length ? el("div", { class: "note-files" }, fileCards(item, editor.pictures.inText())) : null);
 }
 
 function drawBar() { place.querySelector(".bar")?.replaceWith(bar()); }

@@ -166,6 +166,8 @@ function draw() {
     nodes.push(node);
   }
   rows.replaceChildren(space, ...nodes);
+  // A list of choices has one at least.
+  rows.setAttribute("role", total === 0 ? "group" : "listbox");
   if (total === 0) rows.append(el("p", { class: "none", role: "presentation" }, emptyWords()));
   const active = nodes.find((node) => node.getAttribute("aria-selected") === "true");
   if (active) rows.setAttribute("aria-activedescendant", active.id); else rows.removeAttribute("aria-activedescendant");

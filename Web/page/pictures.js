@@ -90,7 +90,7 @@ export class LinePictures {
         void this.load(file).then((node) => {
           // The line may say something else by now, or be gone.
           if (!node || this.lines.get(line) !== entry || this.editor.getLineNumber(line) === null) return;
-          entry.widgets.push(this.editor.addLineWidget(line, node, { noHScroll: true }));
+          entry.widgets.push(this.editor.addLineWidget(line, node));
         }, () => {});
       }
     });

@@ -72,7 +72,7 @@ function addDevice(number = "") {
   const input = el("input", { class: "text-input mono", id: "pairing-number", value: grouped(number), autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
   const state_ = el("p", { class: "dim", role: "status" }, "");
   const dialog = sheet("Add a device", (close) => [
-    el("p", { class: "dim" }, "On the new computer coffret device pair shows a number and a picture (QR code). Let it in only if you began this yourself."),
+    el("p", { class: "dim" }, "On the new computer, coffret open joins your devices: it shows a number, or the text of a picture (QR code). Let it in only if you began this yourself."),
     el("form", { class: "form", onsubmit: async (/** @type {Event} */ event) => {
       event.preventDefault();
       const pairing = input.value.replace(/\s/g, "");

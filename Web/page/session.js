@@ -25,6 +25,10 @@ for (const name of ["pointerdown", "keydown", "input"]) {
   addEventListener(name, (event) => { if (event.isTrusted) lastGesture = performance.now(); }, { capture: true, passive: true });
 }
 
+/** A page that is left or loaded again is not locked: what it still waits for never comes. */
+let isLeft = false;
+addEventListener("pagehide", () => { isLeft = true; });
+
 const isWindow = location.protocol === "coffret:";
 
 /** Changes the code in the address for a token, and takes it out of the address. */
@@ -62,7 +66,7 @@ export async function ask(name, fields = {}, options = {}) {
   let response;
   try {
     response = await fetch("do", { method: "POST", headers, body: JSON.stringify({ do: name, by: isPerson ? "person" : "program", with: fields }) });
-  } catch { throw new Locked(); }
+  } catch { if (isLeft) return new Promise(() => {}); throw new Locked(); }
   if (!response.ok) throw new Locked();
   const reply = await response.json();
   if (reply.error) throw reply.error.code === "agent.store.locked" ? new Locked() : new Refused(reply.error);
