@@ -115,7 +115,7 @@ struct HiddenItemTests {
         "key ls", "key remove", "lock", "new",
         "note hide", "note passphrases", "passphrase", "recovery accept", "recovery add", "recovery ls",
         "recovery revoke",
-        "recovery test", "secret-service off",
+        "recovery test", "secret-service allow", "secret-service forget", "secret-service off",
         "secret-service on", "secret-service status", "server join", "server leave", "server status", "ssh-agent",
         "ssh-key import", "ssh-key new",
         "sync", "themis keygen", "themis message decrypt", "themis message encrypt", "themis message sign",
