@@ -11,11 +11,21 @@ internal import Glibc
 /// Asks about one program at a time, by the agent's kind of prompt.
 final class Consent {
     private static let byteCountMax = 16 << 10
+    /// A greeting and five commands.
+    private static let answerCount = 6
 
     private let environment: ProcessEnvironment
     private let programs: SecretServicePrograms
-    private var question: (program: String, child: pid_t)?
-    private var answers: Int32 = -1
+    private var question: Question?
+
+    /// A question on the screen. Its program takes the question away when the pipe to it is closed.
+    private struct Question {
+        let program: String
+        let child: pid_t
+        let commands: Int32
+        let answers: Int32
+        var received: [UInt8] = []
+    }
 
     init(_ environment: ProcessEnvironment) {
         self.environment = environment
@@ -41,7 +51,6 @@ final class Consent {
             """
         let lines = [
             "SETTITLE Coffret asks", "SETDESC \(Self.escaped(words))", "SETOK Allow", "SETCANCEL Refuse", "CONFIRM",
-            "BYE",
         ]
         guard let input = try? ChildProcess.makePipe(), let output = try? ChildProcess.makePipe() else { return false }
         // It is read once the prompt has started; a pipe has room for it.
@@ -49,12 +58,16 @@ final class Consent {
         let child = try? ChildProcess.start(
             [prompt], input: .descriptor(input.reading), output: .descriptor(output.writing), error: .null,
             isDetached: true)
-        for end in [input.reading, input.writing, output.writing] { close(end) }
+        close(input.reading)
+        close(output.writing)
         guard let child else {
+            close(input.writing)
             close(output.reading)
             return false
         }
-        (question, answers) = ((program, child.processID), output.reading)
+        _ = fcntl(output.reading, F_SETFL, O_NONBLOCK)
+        question = Question(
+            program: program, child: child.processID, commands: input.writing, answers: output.reading)
         return true
     }
 
@@ -74,25 +87,32 @@ final class Consent {
 
     /// - Returns: true once, when the question was answered; the answer is in `isAllowed`.
     func poll() -> Bool {
-        guard let asked = question else { return false }
-        var status: Int32 = 0
-        guard unsafe waitpid(asked.child, &status, WNOHANG) == asked.child else { return false }
-        question = nil
-        let bytes = (try? DescriptorIO.readAll(from: answers, byteCountMax: Self.byteCountMax)) ?? []
-        close(answers)
-        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-        // A greeting, and an answer to each command; the fifth is the question.
-        if lines.count > 5, lines[5].hasPrefix("OK") { try? programs.add(asked.program) }
+        guard var asked = question else { return false }
+        var part = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe read(asked.answers, &part, part.count)
+        if count < 0, errno == EAGAIN || errno == EINTR { return false }
+        if count > 0 { asked.received += part.prefix(count) }
+        question = asked
+        // A greeting, and an answer to each command; the last is that to the question.
+        let lines = String(decoding: asked.received, as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        guard count <= 0 || lines.count > Self.answerCount || asked.received.count > Self.byteCountMax else {
+            return false
+        }
+        end()
+        let isYes = lines.count > Self.answerCount && lines[Self.answerCount - 1].hasPrefix("OK")
+        if isYes { try? programs.add(asked.program) }
         return true
     }
 
     /// Takes the question away that nobody waits for any more.
-    func end(unless isWanted: (String?) -> Bool) {
+    func end(unless isWanted: (String?) -> Bool = { _ in false }) {
         guard let asked = question, !isWanted(asked.program) else { return }
         kill(asked.child, SIGTERM)
+        close(asked.commands)
+        close(asked.answers)
         var status: Int32 = 0
         while unsafe waitpid(asked.child, &status, 0) < 0, errno == EINTR {}
         question = nil
-        close(answers)
     }
 }
