@@ -12,9 +12,9 @@ package struct BridgeRequest: Record {
 
     package enum Kind: String, RecordChoice {
         case state, find, fill, code, generate, compare, save, update
-        case passkeyFind = "passkey.find"
-        case passkeyCreate = "passkey.create"
-        case passkeyGet = "passkey.get"
+        case passkeyFind = "passkey-find"
+        case passkeyCreate = "passkey-create"
+        case passkeyGet = "passkey-get"
     }
 
     package var kind = Kind.state

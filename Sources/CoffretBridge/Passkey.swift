@@ -172,7 +172,7 @@ package struct Passkey: Sendable {
             + [UInt8(credentialID.count >> 8), UInt8(credentialID.count & 0xFF)] + credentialID + Array(cose.bytes)
     }
 
-    /// Nobody vouches for a model: format `none`.
+    /// No model is stated: format `none`.
     package var attestation: [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeMapHeader(count: 3)

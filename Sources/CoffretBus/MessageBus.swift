@@ -95,6 +95,14 @@ internal import Glibc
             [name])?.readUnsigned()
     }
 
+    /// The program at the other end of a connection, by the kernel's word; nil for one that hides it.
+    package func program(of name: String) -> String? {
+        guard let process = processID(of: name) else { return nil }
+        var path = [CChar](repeating: 0, count: 4096)
+        let count = unsafe readlink("/proc/\(process)/exe", &path, path.count - 1)
+        return count > 0 ? String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+
     /// Answers a call.
     package func answer(_ request: BusMessage, _ values: [BusValue]) {
         var made: OpaquePointer?

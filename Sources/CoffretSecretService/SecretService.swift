@@ -46,6 +46,9 @@ package final class SecretService {
     let vault: SecretVault
     let random: any RandomSource = SystemRandomSource()
     let unlocking: Unlocking
+    let consent: Consent
+    /// The connection whose call is being answered.
+    private var caller: String?
     private let environment: ProcessEnvironment
     var sessions: [String: Session] = [:]
     var prompts: [String: UnlockPrompt] = [:]
@@ -69,6 +72,7 @@ package final class SecretService {
         self.environment = environment
         vault = SecretVault(grant, environment)
         unlocking = Unlocking(words)
+        consent = Consent(environment)
         wasOpen = vault.isOpen
     }
 
@@ -83,7 +87,7 @@ package final class SecretService {
                 pollfd(fd: bus.descriptor, events: bus.pollEvents, revents: 0),
                 pollfd(fd: vault.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
             ]
-            let patience: Int32 = unlocking.isRunning ? 100 : -1
+            let patience: Int32 = unlocking.isRunning || consent.isAsking ? 100 : -1
             let wait = bus.timeoutMilliseconds
             _ = unsafe poll(
                 &polled, nfds_t(polled.count), wait < 0 ? patience : patience < 0 ? wait : min(wait, patience))
@@ -93,6 +97,7 @@ package final class SecretService {
                 noteState()
             }
             if let hasUnlocked = unlocking.poll() { endPrompts(hasUnlocked: hasUnlocked) }
+            if consent.poll() { endPrompts(hasUnlocked: true) }
         }
     }
 
@@ -112,6 +117,11 @@ package final class SecretService {
             SecretPath.servicePath, "org.freedesktop.Secret.Service", "CollectionChanged",
             [.path(SecretPath.collectionPath)])
     }
+
+    /// Whether entries are open to the caller: the store is, and the person has said yes to its program.
+    var isOpen: Bool { vault.isOpen && isAllowed(caller) }
+
+    func isAllowed(_ client: String?) -> Bool { client.map { consent.isAllowed(bus.program(of: $0)) } ?? true }
 
     func next() -> Int {
         number += 1
@@ -143,7 +153,7 @@ package final class SecretService {
             sessions[path] = nil
         }
         prompts = prompts.filter { $0.value.owner != client }
-        if prompts.values.allSatisfy({ !$0.isShown }) { unlocking.end() }
+        endQuestions()
     }
 
     private func answer(_ message: BusMessage) throws(BusRefusal) -> [BusValue] {
@@ -152,6 +162,8 @@ package final class SecretService {
         else { throw .unknown }
         guard let object = SecretPath(path) else { throw .noObject }
         message.markSensitive()
+        caller = sender
+        defer { caller = nil }
         guard let values = message.values(countMax: Self.valueCountMax) else { throw .limits }
         noteState()
         let call = SecretCall(sender: sender, member: member, signature: message.signature, values: values)

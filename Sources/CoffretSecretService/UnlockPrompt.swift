@@ -2,6 +2,7 @@
 // a client that asked for it cannot answer.
 
 internal import CoffretBus
+internal import CoffretClient
 internal import CoffretTerminal
 internal import Glibc
 
@@ -79,17 +80,28 @@ extension SecretService {
             if vault.isOpen || !unlocking.start() { endPrompts(hasUnlocked: vault.isOpen) }
         case "Dismiss":
             complete(path, hasUnlocked: false)
-            if prompts.values.allSatisfy({ !$0.isShown }) { unlocking.end() }
+            endQuestions()
         default: throw .unknown
         }
         return []
     }
 
-    /// The person has answered: all prompts that were shown have their end.
+    /// Nobody waits for an answer any more.
+    func endQuestions() {
+        if prompts.values.allSatisfy({ !$0.isShown }) { unlocking.end() }
+        let waiting = Set(prompts.values.filter(\.isShown).map { bus.program(of: $0.owner) })
+        consent.end(unless: waiting.contains)
+    }
+
+    /// The person has answered: prompts that were shown have their end, but for those of programs that are asked about next.
     func endPrompts(hasUnlocked: Bool) {
         noteState()
+        let isOpen = hasUnlocked && vault.isOpen
         for (path, prompt) in prompts where prompt.isShown {
-            complete(path, hasUnlocked: hasUnlocked && vault.isOpen)
+            if isOpen, !isAllowed(prompt.owner), consent.ask(bus.program(of: prompt.owner), vault: vault.grant.vault) {
+                continue
+            }
+            complete(path, hasUnlocked: isOpen && isAllowed(prompt.owner))
         }
     }
 

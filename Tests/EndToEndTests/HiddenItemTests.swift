@@ -115,7 +115,7 @@ struct HiddenItemTests {
         "key ls", "key remove", "lock", "new",
         "note hide", "note passphrases", "passphrase", "recovery accept", "recovery add", "recovery ls",
         "recovery revoke",
-        "recovery test", "secret-service off",
+        "recovery test", "secret-service allow", "secret-service forget", "secret-service off",
         "share accept", "share add", "share decline", "share leave", "share ls", "share members", "share rescue",
         "share requests", "share review", "share rm", "share role",
         "secret-service on", "secret-service status", "server join", "server leave", "server status", "ssh-agent",

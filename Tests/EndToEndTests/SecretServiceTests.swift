@@ -323,6 +323,7 @@ struct SecretServiceTests {
     func activation() throws {
         let world = try SecretServiceWorld(isServing: false)
         #expect(try world.switchOn().exitCode == 0)
+        try world.allowPrograms()
         let services = world.agent.runner.folder.file("home/.local/share/dbus-1/services")
         let bus = try PrivateBus(services: services)
         // The bus gives its children its own variables, as a desktop does with those of the person.

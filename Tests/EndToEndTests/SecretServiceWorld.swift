@@ -48,6 +48,10 @@ final class SecretServiceWorld {
     static let isAvailable =
         AgentRunner.isAvailable && PrivateBus.isAvailable && FileManager.default.isExecutableFile(atPath: program)
     static let python = "/usr/bin/python3"
+    /// Those that the tests use as the person's.
+    private static let programs = [
+        python, "/usr/bin/secret-tool", "/usr/lib/chromium/chromium", "/usr/bin/dbus-send", "/usr/bin/gdbus",
+    ]
     static let hasPython =
         (try? ProcessRunner.run(python, ["-c", "import secretstorage, jeepney"]))?.exitCode == 0
     static let hasTool = FileManager.default.isExecutableFile(atPath: "/usr/bin/secret-tool")
@@ -80,11 +84,19 @@ final class SecretServiceWorld {
             input: Array((CoffretRunner.passphrase + "\n").utf8), environment: agent.environment())
     }
 
-    func serve() throws {
+    /// - Parameter isAllowing: whether the person has said yes to the programs of the tests before.
+    func serve(isAllowing: Bool = true) throws {
+        if isAllowing { try allowPrograms() }
         let service = try SpawnedProcess(
             Self.program, environment: variables, directory: "/", output: .pipe, error: .null)
         #expect(service.readOutputLine() == "ready")
         self.service = service
+    }
+
+    func allowPrograms() throws {
+        for program in Self.programs where FileManager.default.isExecutableFile(atPath: program) {
+            try agent.succeed("secret-service", "allow", program)
+        }
     }
 
     var processID: pid_t? { service?.processID }

@@ -79,17 +79,17 @@ def test(world, open_session, receive):
         ("no word about frames", {"framed": None}, "bridge.message.invalid"),
     ]
     for what, members, code in refusals:
-        for do in ("passkey.create", "passkey.get", "passkey.find"):
+        for do in ("passkey-create", "passkey-get", "passkey-find"):
             reply = ask(do, **{**account, "challenge": url(challenges[0]), **members})
             check(f"R148: {do}: {what} is refused", code_of(reply) == code, reply)
     for members in ({"challenge": ""}, {"challenge": "***"}, {"userHandle": ""}, {"userHandle": url(bytes(65))}):
-        reply = ask("passkey.create", **{**account, "challenge": url(challenges[0]), **members})
+        reply = ask("passkey-create", **{**account, "challenge": url(challenges[0]), **members})
         check(f"R148: {members} makes no key", code_of(reply) == "bridge.message.invalid", reply)
-    check("R148: a key that is not there answers nothing", code_of(ask("passkey.get", challenge=url(challenges[0]))) == "bridge.passkey.missing")
+    check("R148: a key that is not there answers nothing", code_of(ask("passkey-get", challenge=url(challenges[0]))) == "bridge.passkey.missing")
     check("R148: nothing was made", json.loads(world.coffret("ls", "--json"))["items"] == [], world.coffret("ls", "--json"))
 
     # Made, after the person was asked.
-    question, reply = answered("passkey.create", secret, challenge=url(challenges[1]), **account)
+    question, reply = answered("passkey-create", secret, challenge=url(challenges[1]), **account)
     check("the question says which account, site and browser", "mira@shop.example" in question and "at shop.example, for Fire" in question, question)
     made = reply["ok"]
     flags, model, credential, point = parse_created(unurl(made["authenticatorData"]))
@@ -102,26 +102,26 @@ def test(world, open_session, receive):
     check("the two forms of the key are of one key", (numbers.x.to_bytes(32, "big"), numbers.y.to_bytes(32, "big")) == point)
     fields = {each["label"]: each for each in json.loads(world.coffret("show", made["id"], "--json"))["fields"]}
     check("the key is a masked field of a new login", "keyValue" not in json.dumps(fields) and "Passkey of shop.example" in fields, fields)
-    reply = ask("passkey.create", challenge=url(challenges[1]), **account)
+    reply = ask("passkey-create", challenge=url(challenges[1]), **account)
     check("R148: a challenge that comes again makes no key", code_of(reply) == "bridge.passkey.replayed", reply)
-    question, reply = answered("passkey.create", secret, challenge=url(challenges[2]), credentials=[made["credential"]], **account)
+    question, reply = answered("passkey-create", secret, challenge=url(challenges[2]), credentials=[made["credential"]], **account)
     check("R148: an account that has a key gets no second one, and the page learns it after the person", code_of(reply) == "bridge.passkey.exists", reply)
 
     # Used.
-    found = ask("passkey.find")["ok"]["logins"]
+    found = ask("passkey-find")["ok"]["logins"]
     check("what is there for the site", [(each["username"], each["credential"]) for each in found] == [("mira@shop.example", made["credential"])], found)
-    question, reply = answered("passkey.get", secret, challenge=url(challenges[3]), credentials=[made["credential"]])
+    question, reply = answered("passkey-get", secret, challenge=url(challenges[3]), credentials=[made["credential"]])
     used = reply["ok"]
     data = verify(public, used, challenges[3], "webauthn.get")
     check("the signature is right", data is not None and data == hashlib.sha256(SITE.encode()).digest() + bytes([0x1D, 0, 0, 0, 0]), used)
     check("the account's handle comes back", unurl(used["userHandle"]) == b"account 7")
-    reply = ask("passkey.get", challenge=url(challenges[3]), credentials=[made["credential"]])
+    reply = ask("passkey-get", challenge=url(challenges[3]), credentials=[made["credential"]])
     check("R148: a challenge that comes again is not signed", code_of(reply) == "bridge.passkey.replayed", reply)
-    question, reply = answered("passkey.get", "not the passphrase", challenge=url(challenges[4]), credentials=[made["credential"]])
+    question, reply = answered("passkey-get", "not the passphrase", challenge=url(challenges[4]), credentials=[made["credential"]])
     check("R148: who does not show to be there signs nothing", code_of(reply) == "bridge.passkey.refused", reply)
-    question, reply = answered("passkey.get", "", challenge=url(challenges[5]), credentials=[made["credential"]])
+    question, reply = answered("passkey-get", "", challenge=url(challenges[5]), credentials=[made["credential"]])
     check("R148: a question that is closed is a no", code_of(reply) == "bridge.passkey.refused", reply)
-    reply = ask("passkey.get", challenge=url(challenges[6]), credentials=[url(b"another id 1234x")])
+    reply = ask("passkey-get", challenge=url(challenges[6]), credentials=[url(b"another id 1234x")])
     check("R148: a key that the page does not name is not used", code_of(reply) == "bridge.passkey.missing", reply)
 
     # Others may have it: what goes out comes back, and works.
@@ -129,14 +129,14 @@ def test(world, open_session, receive):
     exported = json.load(open(HOME + "/out.json"))["items"][0]["login"]["fido2Credentials"]
     check("R148: Bitwarden's own export has the passkey whole", len(exported) == 1 and exported[0]["rpId"] == SITE and exported[0]["keyCurve"] == "P-256", list(exported[0]))
     world.coffret("rm", made["id"], "--permanently", "--yes")
-    check("the key is gone", ask("passkey.find")["ok"]["logins"] == [])
+    check("the key is gone", ask("passkey-find")["ok"]["logins"] == [])
     world.coffret("import", HOME + "/out.json")
     channel.close()
     channel = open_session()
-    found = ask("passkey.find")["ok"]["logins"]
+    found = ask("passkey-find")["ok"]["logins"]
     check("R148: it is there again after an import", [each["credential"] for each in found] == [made["credential"]], found)
-    question, reply = answered("passkey.get", secret, challenge=url(challenges[7]))
+    question, reply = answered("passkey-get", secret, challenge=url(challenges[7]))
     check("R148: and signs as before", verify(public, reply["ok"], challenges[7], "webauthn.get") is not None, reply)
     log = json.loads(world.coffret("browser", "log", "--json"))
-    check("the log has each", {"bridge.passkey.create", "bridge.passkey.get"} <= {each.get("operation") for each in log}, log[:3])
+    check("the log has each", {"bridge.passkey-create", "bridge.passkey-get"} <= {each.get("operation") for each in log}, log[:3])
     channel.close()

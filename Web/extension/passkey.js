@@ -67,7 +67,7 @@ async function begin() {
         }
     }
     if (kind === "create") return offerToMake();
-    const { logins } = await session.ask({ do: "passkey.find", ...common, ...(listed.length && { credentials: listed.map((each) => each.id) }) });
+    const { logins } = await session.ask({ do: "passkey-find", ...common, ...(listed.length && { credentials: listed.map((each) => each.id) }) });
     if (!logins.length) return show("none", text(words.passkeyNone(host)), ...others());
     const choices = logins.map((login) => action(login.username || login.title, () => use(login), "main login"));
     show("choose", node("h1", {}, words.passkeyUse(host)), ...choices, ...others());
@@ -75,7 +75,7 @@ async function begin() {
 
 async function use(login) {
     show("asked", text(words.passkeyAsked));
-    const made = await session.ask({ do: "passkey.get", ...common, challenge: options.challenge, credentials: [login.credential] });
+    const made = await session.ask({ do: "passkey-get", ...common, challenge: options.challenge, credentials: [login.credential] });
     end({
         response: credential(made, {
             clientDataJSON: made.clientData, authenticatorData: made.authenticatorData, signature: made.signature, userHandle: made.userHandle,
@@ -91,7 +91,7 @@ function offerToMake() {
         show("asked", text(words.passkeyAsked));
         const { user, rp } = options;
         const made = await session.ask({
-            do: "passkey.create", ...common, challenge: options.challenge, credentials: listed.map((each) => each.id), siteName: rp.name ?? site,
+            do: "passkey-create", ...common, challenge: options.challenge, credentials: listed.map((each) => each.id), siteName: rp.name ?? site,
             username: user.name ?? "", displayName: user.displayName ?? "", userHandle: user.id,
         });
         end({

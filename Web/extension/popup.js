@@ -70,8 +70,10 @@ async function begin() {
     // Both at once: neither needs the other.
     const opening = openSession();
     opening.catch(() => {});
-    [tab] = await api.tabs.query({ active: true, currentWindow: true });
-    const offer = await askWorker("offer");
+    // The worker sleeps, and is woken only if it can hold something.
+    const [tabs, isOffering] = await Promise.all([api.tabs.query({ active: true, currentWindow: true }), api.permissions.contains({ origins: ["https://*/*"] })]);
+    tab = tabs[0];
+    const offer = isOffering ? await askWorker("offer") : undefined;
     if (offer) {
         session = await opening;
         return consider(offer);

@@ -15,6 +15,7 @@ enum SecretServiceCommand {
     static let tag = OptionDescription.value(
         "tag", short: "t", "TAG", .stored("tags"), "entries carry this tag; keyring without it")
     private static let usualTag = "keyring"
+    private static let programPath = ArgumentDescription.required("PROGRAM", .file, "its path")
 
     static let description = CommandDescription(
         "secret-service", group: .scripts, "Let programs of the desktop keep their passwords in a vault",
@@ -30,7 +31,14 @@ enum SecretServiceCommand {
                     CommandExample("coffret secret-service on --vault Desktop", "the entries lie in the vault Desktop")
                 ], run: switchOn),
             CommandDescription("off", "Remove the token; entries stay in the vault", run: switchOff),
-            CommandDescription("status", "Say which vault it shows", run: status),
+            CommandDescription("status", "Say which vault it shows, and to which programs", run: status),
+            CommandDescription(
+                "allow", "Let a program use it without being asked",
+                discussion: [
+                    "You are asked for each program that comes for the first time. A program is a file: where it is an interpreter, such as python3, all that it runs are meant. The program of a running process is /proc/PID/exe."
+                ], arguments: [programPath], run: allow),
+            CommandDescription(
+                "forget", "Ask again before the program uses it", arguments: [programPath], run: forget),
         ])
 
     private static func switchOn(_ context: CommandContext) throws {
@@ -97,8 +105,30 @@ enum SecretServiceCommand {
         }
     }
 
+    private static func allow(_ context: CommandContext) throws {
+        let given = context.arguments.value(programPath) ?? ""
+        guard let path = AgentLocation.canonical(given), unsafe access(path, X_OK) == 0 else {
+            throw CommandFailure(.notFound, .fileUnreadable, "there is no program \(TextWidth.displaySafe(given))")
+        }
+        try SecretServicePrograms(context.environment).add(path)
+        try context.confirmDone(.fields(["program": .string(path)])) { "\(TextWidth.displaySafe(path)) may use it." }
+    }
+
+    private static func forget(_ context: CommandContext) throws {
+        let given = context.arguments.value(programPath) ?? ""
+        // One that is not installed any more has no other path than that in the list.
+        let path = AgentLocation.canonical(given) ?? given
+        guard try SecretServicePrograms(context.environment).remove(path) else {
+            throw CommandFailure(.notFound, .inputInvalid, "\(TextWidth.displaySafe(path)) is not in the list")
+        }
+        try context.confirmDone(.fields(["program": .string(path)])) {
+            "\(TextWidth.displaySafe(path)) is asked about again."
+        }
+    }
+
     private static func status(_ context: CommandContext) throws {
         let grant = SecretServiceGrant.read(context.environment)
+        let programs = SecretServicePrograms(context.environment).all
         if grant == nil, SecretServiceGrant.isOn(context.environment) {
             throw CommandFailure(
                 .permission, .passphraseFileUnsafe, "the file of the right is not yours alone, or was altered",
@@ -108,11 +138,13 @@ enum SecretServiceCommand {
             .fields([
                 "isOn": .bool(grant != nil), "store": grant.map { .string($0.store) },
                 "vault": grant.map { .string($0.vault) }, "tag": grant.map { .string($0.tag) },
+                "programs": .array(programs.map { .string($0) }),
             ])
         ) {
             guard let grant else { return "It is off: coffret secret-service on" }
-            return
+            let first =
                 "Programs of the desktop may keep passwords in \"\(TextWidth.displaySafe(grant.vault))\", tagged #\(TextWidth.displaySafe(grant.tag))."
+            return ([first] + programs.map { "  " + TextWidth.displaySafe($0) }).joined(separator: "\n")
         }
     }
 }
