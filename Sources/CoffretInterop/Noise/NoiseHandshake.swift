@@ -2,7 +2,7 @@
 // failure nothing more can be done with it, and the keys it leads to are handed out once.
 
 internal import CoffretBase
-internal import CoffretCrypto
+package import CoffretCrypto
 
 /// A handshake in progress.
 ///
@@ -70,7 +70,8 @@ public final class NoiseHandshake {
             preSharedKey: preSharedKey, ephemeralKey: nil)
     }
 
-    init(
+    /// As above, with an ephemeral key that is fixed: for vectors alone.
+    package init(
         _ noiseProtocol: NoiseProtocol, role: NoiseRole, prologue: [UInt8], staticKey: NoiseStaticKey?,
         remoteStaticKey: NoisePublicKey?, preSharedKey: [UInt8]?, ephemeralKey: AgreementKey?
     ) throws(InteropError) {

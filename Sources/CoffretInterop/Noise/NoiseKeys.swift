@@ -1,13 +1,13 @@
 // X25519 keys of Noise. The private half lies in locked memory.
 
 internal import CoffretBase
-internal import CoffretCrypto
+package import CoffretCrypto
 
 /// A public static key: any 32 bytes; a point of small order is refused when a secret is agreed on.
 public struct NoisePublicKey: Sendable, Hashable {
     let key: AgreementPublicKey
 
-    init(_ key: AgreementPublicKey) { self.key = key }
+    package init(_ key: AgreementPublicKey) { self.key = key }
 
     /// Takes 32 bytes.
     ///
@@ -25,7 +25,7 @@ public struct NoisePublicKey: Sendable, Hashable {
 public final class NoiseStaticKey: Sendable {
     let key: AgreementKey
 
-    init(_ key: AgreementKey) { self.key = key }
+    package init(_ key: AgreementKey) { self.key = key }
 
     /// Makes a fresh key.
     public static func generate() -> NoiseStaticKey {

@@ -25,6 +25,8 @@ public enum NoisePattern: String, Sendable, CaseIterable {
     case xk = "XK"
     /// No static keys; both hold a pre-shared key. Two messages.
     case nnPSK0 = "NNpsk0"
+    /// The initiator is anonymous and knows the responder's static key; both hold a pre-shared key. Two messages.
+    case nkPSK0 = "NKpsk0"
     /// The pre-shared-key mode of the specification up to revision 31. Not `nnPSK0`: the two give different
     /// bytes and do not talk to each other. Two messages.
     case oldPSKNN = "NoisePSK_NN"
@@ -40,6 +42,7 @@ public enum NoisePattern: String, Sendable, CaseIterable {
         case .ik: [[.e, .es, .s, .ss], [.e, .ee, .se]]
         case .xk: [[.e, .es], [.e, .ee], [.s, .se]]
         case .nnPSK0: [[.psk, .e], [.e, .ee]]
+        case .nkPSK0: [[.psk, .e, .es], [.e, .ee]]
         case .oldPSKNN: [[.e], [.e, .ee]]
         }
     }
@@ -48,18 +51,18 @@ public enum NoisePattern: String, Sendable, CaseIterable {
     var knownBeforehand: [NoiseRole] {
         switch self {
         case .kk: [.initiator, .responder]
-        case .ik, .xk: [.responder]
+        case .ik, .xk, .nkPSK0: [.responder]
         default: []
         }
     }
 
     /// Whether both need the same 32-byte pre-shared key.
-    public var needsPreSharedKey: Bool { self == .nnPSK0 || self == .oldPSKNN }
+    public var needsPreSharedKey: Bool { self == .nnPSK0 || self == .nkPSK0 || self == .oldPSKNN }
 
     /// Whether that side needs a static key of its own.
     public func needsStaticKey(_ role: NoiseRole) -> Bool {
         switch self {
-        case .nx: role == .responder
+        case .nx, .nkPSK0: role == .responder
         case .kk, .xx, .ik, .xk: true
         case .nnPSK0, .oldPSKNN: false
         }
