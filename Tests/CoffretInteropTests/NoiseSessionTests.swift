@@ -155,7 +155,7 @@ struct NoiseSessionTests {
 
     @Test("another prologue or pre-shared key makes the handshake fail")
     func binding() throws {
-        for pattern in [NoisePattern.nnPSK0, .oldPSKNN] {
+        for pattern in [NoisePattern.nnPSK0, .nkPSK0, .oldPSKNN] {
             let noiseProtocol = NoiseProtocol(pattern)
             let one = try NoisePair(noiseProtocol)
             let other = try NoisePair(noiseProtocol)
@@ -191,7 +191,9 @@ struct NoiseSessionTests {
         }
         if pattern.needsPreSharedKey {
             #expect(throws: InteropError(.invalidKey, at: "pre-shared key size")) {
-                try NoiseHandshake(noiseProtocol, role: .initiator, preSharedKey: [1])
+                try NoiseHandshake(
+                    noiseProtocol, role: .initiator,
+                    remoteStaticKey: pattern.needsRemoteStaticKey(.initiator) ? key.publicKey : nil, preSharedKey: [1])
             }
         }
         #expect(throws: InteropError.self) { try NoisePublicKey([1]) }

@@ -49,12 +49,15 @@ enum ChildReport: Sendable {
     /// A browser was given something of a host, and the person wants to know.
     case valueGiven(browser: String, host: String)
 
+    /// Somebody waits at this relay id and asks the store's device for a value.
+    case askWaits(UniqueID)
+
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted, .verificationWanted, .valueGiven:
+            .permitWanted, .verificationWanted, .valueGiven, .askWaits:
             false
         }
     }
@@ -161,6 +164,10 @@ enum ChildReport: Sendable {
             encoder.encode(unsigned: 16)
             encoder.encode(text: browser)
             encoder.encode(text: host)
+        case .askWaits(let relayID):
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 17)
+            encoder.encode(bytes: relayID.bytes)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -233,6 +240,7 @@ enum ChildReport: Sendable {
             case (16, 3):
                 let browser = try decoder.readText(byteCountMax: Self.codeByteCountMax)
                 return .valueGiven(browser: browser, host: try decoder.readText(byteCountMax: Self.codeByteCountMax))
+            case (17, 2): return .askWaits(try Self.readRecord(from: &decoder))
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }

@@ -50,7 +50,8 @@ package struct MailboxEntries: ServerMessage {
     package init(from decoder: inout CBORDecoder) throws(CBORError) { entries = try Self.form.decode(&decoder) }
 }
 
-/// `GET /v1/pairings`: [[relay id(16), age]…], oldest first. New devices, by their own word, that wait on the relay.
+/// `GET /v1/pairings`, and `GET /v1/asks` in the same form: [[relay id(16), age]…], oldest first. New devices, by their own word, that
+/// wait on the relay; or clients that ask this device for a value.
 package struct PairingRequests: ServerMessage {
     package struct Request: Equatable, Sendable, CBORRecord {
         /// 16 bytes, made by the server.
@@ -80,7 +81,7 @@ package struct PairingRequests: ServerMessage {
 }
 
 /// One message of `GET /v1/events`: [1, zone id(32), head(32) or empty, cursor], [2, account(32)],
-/// [3, chain kind, id(32), sequence number], [4, account(32)], [5, zone id(32)] or [6].
+/// [3, chain kind, id(32), sequence number], [4, account(32)], [5, zone id(32)], [6] or [7, account(32)].
 package enum ServerEvent: ServerMessage {
     case zone(id: [UInt8], head: [UInt8]?, cursor: [UInt8])
     case mailbox(accountID: [UInt8])
@@ -92,6 +93,8 @@ package enum ServerEvent: ServerMessage {
     case membership(zone: [UInt8])
     /// A letter from somebody waits, or one with a vault's key.
     case letter
+    /// Somebody waits on the relay and asks this device for a value.
+    case ask(accountID: [UInt8])
 
     private static let zoneLayout = CBORLayout(
         version: 1, { (id: $0, head: $1, cursor: $2) }, CBORField("zone", \.id, .zone),
@@ -110,7 +113,7 @@ package enum ServerEvent: ServerMessage {
     package static var notation: String {
         [
             zoneLayout.notation, accountLayout(2).notation, chainLayout.notation, accountLayout(4).notation,
-            membershipLayout.notation, "[\(letterKind)]",
+            membershipLayout.notation, "[\(letterKind)]", accountLayout(7).notation,
         ]
         .joined(separator: " / ")
     }
@@ -125,6 +128,7 @@ package enum ServerEvent: ServerMessage {
         case .letter:
             encoder.encodeArrayHeader(count: 1)
             encoder.encode(unsigned: Self.letterKind)
+        case .ask(let accountID): Self.accountLayout(7).encode(accountID, to: &encoder)
         }
     }
 
@@ -143,6 +147,7 @@ package enum ServerEvent: ServerMessage {
             try decoder.readArrayHeader(count: 1)
             _ = try decoder.readUnsigned()
             self = .letter
+        case 7: self = .ask(accountID: try Self.accountLayout(7).decode(from: &decoder))
         default: throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         }
     }
