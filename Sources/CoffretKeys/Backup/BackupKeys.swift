@@ -90,6 +90,7 @@ extension UnlockedKeyring {
         let author = try device().signing
         var body = try body()
         body.device = nil
+        body.identity = nil
         body.instanceID = UniqueID(bytes: [UInt8](repeating: 0, count: UniqueID.byteCount))!
         body.markerKey = .generate(from: environment.random)
         let kept = Self.backupSlotKinds

@@ -7,16 +7,22 @@ internal import CoffretTrust
 
 /// The content of a device box.
 ///
-/// Layout: [details key (32), [former chain...], [vault...]], vault = [id, name, kind, member chain,
-/// {epoch: vault key}, [offered key...], split key].
+/// Layout: [details key (32), [former chain...], [vault...], identity], vault = [id, name, kind, member chain,
+/// {epoch: vault key}, [offered key...], split key], identity = [[[number, signing seed (32), box key (32)]...],
+/// [[number, transient key (32)]...]], numbers of identity links. A content without the last item is of version 1.
 struct AccountKeys {
     let detailsKey: LinkDetailsKey
     let formerChains: [VerifiedDeviceChain]
     /// With fresh local keys.
     let vaults: [VaultRecord]
+    /// Private halves that somebody else of the account had, with no time.
+    let identity: IdentityKeys
 
-    init(detailsKey: LinkDetailsKey, formerChains: [VerifiedDeviceChain], vaults: [VaultRecord]) {
+    init(
+        detailsKey: LinkDetailsKey, formerChains: [VerifiedDeviceChain], vaults: [VaultRecord], identity: IdentityKeys
+    ) {
         self.detailsKey = detailsKey
+        self.identity = identity
         self.formerChains = formerChains
         self.vaults = vaults
     }
@@ -26,7 +32,7 @@ struct AccountKeys {
         _ body: KeyringBody, vaults: [VaultRecord], _ use: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var encoder = CBOREncoder(reservingByteCount: body.encodedByteCountMax)
-        encoder.encodeArrayHeader(count: 3)
+        encoder.encodeArrayHeader(count: 4)
         KeyringBody.encode(body.detailsKey, to: &encoder)
         encoder.encodeArrayHeader(count: body.formerChains.count)
         for chain in body.formerChains { KeyringBody.encode(chain.links, to: &encoder) }
@@ -35,6 +41,7 @@ struct AccountKeys {
             encoder.encodeArrayHeader(count: 7)
             KeyringBody.encodeShared(vault, to: &encoder)
         }
+        (body.identity?.keys ?? IdentityKeys()).encode(to: &encoder, withTimes: false)
         precondition(encoder.bytes.count <= body.encodedByteCountMax, "the buffer grew and left a copy")
         defer { encoder.zero() }
         return try unsafe encoder.bytes.span.withUnsafeBytes(use)
@@ -57,18 +64,22 @@ struct AccountKeys {
         let detailsKey: LinkDetailsKey
         let formerLinks: [[UnverifiedLink]]
         let unverified: [UnverifiedVault]
+        let identity: IdentityKeys
         var vaults: [VaultRecord] = []
         do throws(CBORError) {
-            (detailsKey, formerLinks, unverified) = try unsafe withCBORDecoder(over: bytes) {
+            (detailsKey, formerLinks, unverified, identity) = try unsafe withCBORDecoder(over: bytes) {
                 (decoder) throws(CBORError) in
-                try decoder.readArrayHeader(count: 3)
+                let start = decoder.byteOffset
+                let count = try decoder.readArrayHeader()
+                guard count == 3 || count == 4 else { throw CBORError(.unexpectedItem, byteOffset: start) }
                 let detailsKey = LinkDetailsKey(try decoder.readSecret())
                 var formerLinks: [[UnverifiedLink]] = []
                 for _ in 0..<(try decoder.readArrayHeader()) { formerLinks.append(try decoder.readLinks()) }
                 let vaults = try decoder.readVaults { (decoder) throws(CBORError) in
                     try UnverifiedVault(from: &decoder, localKey: LocalKey.generate(from: random))
                 }
-                return (detailsKey, formerLinks, vaults)
+                let identity = count == 4 ? try IdentityKeys(from: &decoder, withTimes: false) : IdentityKeys()
+                return (detailsKey, formerLinks, vaults, identity)
             }
         } catch {
             throw KeyError(.boxInvalid, at: "shape", cause: error)
@@ -78,6 +89,7 @@ struct AccountKeys {
             for links in formerLinks { former.append(try VerifiedDeviceChain.verify(links)) }
             for vault in unverified { vaults.append(try KeyringBody.verify(vault, accounts: [chain] + former)) }
             self.detailsKey = detailsKey
+            self.identity = identity
             formerChains = former
         } catch {
             throw KeyError(.boxInvalid, at: "chain", cause: error)

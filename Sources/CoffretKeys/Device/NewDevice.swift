@@ -150,6 +150,7 @@ extension Keyring {
             vaults: account.keys.vaults.map {
                 $0.replacing(offered: []).offering($0.offered, at: environment.clock.now)
             }, server: server)
+        body.takeIdentity(account.keys.identity, at: environment.clock.now)
         var slots = [slot]
         // A person who comes back with a sheet has confirmed its purpose by that.
         if let own = account.chain.device(account.device.deviceID), let paper = account.chain.bringer(of: own),

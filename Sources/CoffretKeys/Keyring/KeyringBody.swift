@@ -92,6 +92,8 @@ struct KeyringBody {
     var vaults: [VaultRecord]
     /// nil for an account without one.
     var server: ServerRecord?
+    /// nil until the account shares something, or hears of an identity.
+    var identity: IdentityRecord?
 }
 
 extension KeyringBody {
@@ -99,7 +101,7 @@ extension KeyringBody {
     ///
     /// Layout: Spec/keys.md §3.
     func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: server == nil ? 8 : 9)
+        encoder.encodeArrayHeader(count: identity != nil ? 10 : server == nil ? 8 : 9)
         if let device {
             encoder.encodeArrayHeader(count: 4)
             encoder.encode(bytes: device.deviceID.bytes)
@@ -126,7 +128,8 @@ extension KeyringBody {
         }
         encoder.encodeArrayHeader(count: vaults.count)
         for vault in vaults { Self.encode(vault, to: &encoder) }
-        server?.encode(to: &encoder)
+        if let server { server.encode(to: &encoder) } else if identity != nil { encoder.encodeNull() }
+        identity?.encode(to: &encoder)
     }
 
     /// An upper bound of the encoding's size.
@@ -135,6 +138,7 @@ extension KeyringBody {
             links.reduce(16) { $0 + $1.link.publicPart.count + $1.link.sealedPart.count + 256 }
         }
         var byteCount = 512 + size(deviceChain.links) + (server?.encodedByteCountMax ?? 0)
+        byteCount += identity?.encodedByteCountMax ?? 0
         for chain in formerChains { byteCount += size(chain.links) }
         for slot in slotDetails { byteCount += 64 + slot.name.utf8.count }
         for vault in vaults {

@@ -16,6 +16,7 @@ private struct UnverifiedBody {
     var slotDetails: [SlotDetails]
     var vaults: [UnverifiedVault]
     var server: ServerRecord?
+    var identity: UnverifiedIdentity?
 }
 
 /// A vault's record before its chain is verified.
@@ -80,6 +81,7 @@ extension KeyringBody {
             device: body.device, instanceID: body.instanceID, markerKey: body.markerKey, detailsKey: body.detailsKey,
             deviceChain: chain, formerChains: former, slotDetails: body.slotDetails, vaults: vaults,
             server: body.server)
+        identity = try body.identity?.verified(by: accountDevices)
     }
 
     static func verify(
@@ -114,7 +116,7 @@ extension UnverifiedBody {
     init(from decoder: inout CBORDecoder) throws(CBORError) {
         let start = decoder.byteOffset
         let count = try decoder.readArrayHeader()
-        guard count == 8 || count == 9 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        guard 8...10 ~= count else { throw CBORError(.unexpectedItem, byteOffset: start) }
         if decoder.isNextNull {
             try decoder.readNull()
             device = nil
@@ -141,7 +143,13 @@ extension UnverifiedBody {
                 ))
         }
         vaults = try decoder.readVaults { (decoder) throws(CBORError) in try UnverifiedVault(from: &decoder) }
-        server = count == 9 ? try ServerRecord(from: &decoder) : nil
+        server = nil
+        if count == 10, decoder.isNextNull {
+            try decoder.readNull()
+        } else if count > 8 {
+            server = try ServerRecord(from: &decoder)
+        }
+        identity = count == 10 ? try UnverifiedIdentity(from: &decoder) : nil
     }
 }
 

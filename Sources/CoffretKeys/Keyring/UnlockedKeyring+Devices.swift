@@ -102,7 +102,7 @@ extension UnlockedKeyring {
         return boxes
     }
 
-    private func sealBox(to device: UniqueID) throws(KeyError) -> DeviceBox {
+    func sealBox(to device: UniqueID) throws(KeyError) -> DeviceBox {
         let (body, own) = (try body(), try trustedDevice())
         guard let recipient = body.deviceChain.device(device), recipient.isTrusted else {
             throw KeyError(.deviceRevoked)
@@ -115,8 +115,8 @@ extension UnlockedKeyring {
         }
     }
 
-    /// Takes keys from another device: vaults that are new here, and aside keys of epochs that are new here. What is known
-    /// stays as it is.
+    /// Takes keys from another device: vaults that are new here, aside keys of epochs that are new here, and private halves of
+    /// the account's identity. What is known stays as it is.
     ///
     /// - Returns: the ids of vaults that are new, and of those that were offered new keys.
     /// - Throws: `.boxInvalid`; then nothing is changed.
@@ -143,10 +143,12 @@ extension UnlockedKeyring {
             guard vaults[index].offered.count > known else { continue }
             renewed.append(vault.vaultID)
         }
-        guard !added.isEmpty || !renewed.isEmpty else { return ([], []) }
+        let identity = (body.identity?.keys ?? IdentityKeys()).joined(by: keys.identity, at: now)
+        guard !added.isEmpty || !renewed.isEmpty || identity != nil else { return ([], []) }
         try change(byteCountMax: Limits.keyringForeignByteCountMax) { (body, _) throws(KeyError) in
             body.vaults = vaults
             body.formerChains = formerChains
+            body.takeIdentity(keys.identity, at: now)
         }
         return (added, renewed)
     }

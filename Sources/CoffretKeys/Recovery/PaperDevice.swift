@@ -155,7 +155,9 @@ extension AccountKeys {
             }
         }
         let former = formerChains + other.formerChains.filter { !formerChains.contains($0) }
-        return AccountKeys(detailsKey: detailsKey, formerChains: former, vaults: vaults)
+        return AccountKeys(
+            detailsKey: detailsKey, formerChains: former, vaults: vaults,
+            identity: identity.joined(by: other.identity, at: 0) ?? identity)
     }
 }
 
