@@ -1,7 +1,7 @@
 // Requests to an account's server about other people. Invariant: an answer is a hint, and a chain that leads to the account
 // decides.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretTrust
 package import CoffretWire
 
