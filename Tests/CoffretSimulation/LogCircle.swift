@@ -3,12 +3,12 @@
 
 package import CoffretBase
 package import CoffretCrypto
-package import CoffretHistory
+internal import CoffretHistory
 package import CoffretKeys
 package import CoffretLogs
 package import CoffretSharing
 package import CoffretSync
-package import CoffretTestSupport
+internal import CoffretTestSupport
 package import CoffretTrust
 internal import CoffretWire
 

@@ -325,7 +325,7 @@ private struct MemberReview {
         let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
         let own = members.own
-        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) in
+        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) -> ([Int], [RestsOnExcluded]) in
             let waiting = machine.members.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
             let numbers = waiting.filter { machine.members.chain.links[$0].accountID == account }
             return (numbers, try machine.restsOnExcluded())

@@ -67,7 +67,8 @@ package final class AccountPeople: VaultPeople {
         in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
     ) throws -> (key: VaultKey, splitKey: SplitKey)? {
         guard !letter.isEmpty, let read = try? UnverifiedLetter(decoding: letter),
-            case .key(epoch, _)? = LetterSubject(decoding: read.header.subject, of: read.header.purpose),
+            case .key(epoch: epoch, memberHead: _)? = LetterSubject(
+                decoding: read.header.subject, of: read.header.purpose),
             let sender = accounts[read.header.sender]
         else { return nil }
         let own = try account.ownIdentity()
