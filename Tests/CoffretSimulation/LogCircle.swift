@@ -1,7 +1,7 @@
 // People who share a vault of logs. The one thing to keep true: keys go from one person to another in real letters, sealed to
 // real identities, through the server's store.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCrypto
 internal import CoffretHistory
 package import CoffretKeys
