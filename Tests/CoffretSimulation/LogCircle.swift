@@ -1,14 +1,14 @@
 // People who share a vault of logs. The one thing to keep true: keys go from one person to another in real letters, sealed to
 // real identities, through the server's store.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCrypto
-package import CoffretHistory
+internal import CoffretHistory
 package import CoffretKeys
 package import CoffretLogs
 package import CoffretSharing
 package import CoffretSync
-package import CoffretTestSupport
+internal import CoffretTestSupport
 package import CoffretTrust
 internal import CoffretWire
 

@@ -70,6 +70,8 @@ extension ShareRequests: PerformedOperation {
         let sync = desk.sync(try desk.account())
         defer { sync.account.connection.logOut() }
         try desk.follow(sync.account)
+        // Without one nobody can seal anything to this account.
+        try sync.people.ownIdentity()
         let names = try desk.personNames()
         var answer = Answer()
         for intake in try desk.waitingVaults(sync) {
@@ -145,6 +147,7 @@ extension ShareAdd: PerformedOperation {
         try desk.surroundings.requirePassphrase("share a vault")
         // The person took his time.
         try sync.account.readAgain()
+        try sync.people.ownIdentity()
         let shared = try desk.prepareForSharing(record, sync)
         let head = StatedHead(accountID: found.accountID, device: found.deviceHead, identity: found.identityHead)
         let report = try desk.change(shared, sync, to: .add(head, role.right, name: found.name)) { options in
@@ -325,7 +328,7 @@ private struct MemberReview {
         let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
         let own = members.own
-        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) in
+        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) -> ([Int], [RestsOnExcluded]) in
             let waiting = machine.members.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
             let numbers = waiting.filter { machine.members.chain.links[$0].accountID == account }
             return (numbers, try machine.restsOnExcluded())

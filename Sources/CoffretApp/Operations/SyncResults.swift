@@ -102,6 +102,7 @@ extension VaultSyncResult {
                         : ", and \(NumberText.counted(report.writtenAgainCount, "change")) made on it alone "
                             + "\(report.writtenAgainCount == 1 ? "was" : "were") written again"))
         }
+        notices += memberNotices(of: report)
         if report.missingLogCount > 0 {
             warn("the server names changes that it does not deliver (sync.entry.missing)")
         }
@@ -129,6 +130,33 @@ extension VaultSyncResult {
                 "\(NumberText.counted(report.setAsideCount, "item")) of a revoked device "
                     + "\(report.setAsideCount == 1 ? "does" : "do") not count here; coffret device rescue shows "
                     + "\(report.setAsideCount == 1 ? "it" : "them"), and you decide")
+        }
+        return notices
+    }
+
+    /// What waits for people of a vault.
+    private static func memberNotices(of report: SyncReport) -> [SessionNotice] {
+        var notices: [SessionNotice] = []
+        if !report.unconfirmed.isEmpty {
+            let count = NumberText.counted(report.unconfirmed.count, "link")
+            notices.append(
+                SessionNotice(
+                    .warning,
+                    "\(count) of a device that you revoked changed the members of the vault; nobody goes on behind them "
+                        + "before you say whether they count: coffret share review VAULT"))
+        } else if report.waitsForWord != nil {
+            notices.append(
+                SessionNotice(
+                    .warning,
+                    "links of the vault come from a device that its person has revoked, who has not said whether they count "
+                        + "(trust.member.unconfirmed); ask that person to run coffret share review VAULT"))
+        }
+        if !report.wrongOlderKeys.isEmpty {
+            notices.append(
+                SessionNotice(
+                    .warning,
+                    "older keys of the vault came that are not its keys (keys.history.differs); the next new key repairs that"
+                ))
         }
         return notices
     }

@@ -6,7 +6,7 @@ package import CoffretBase
 internal import CoffretCore
 package import CoffretCrypto
 internal import CoffretHistory
-internal import CoffretKeys
+package import CoffretKeys
 package import CoffretLogs
 internal import CoffretSharing
 package import CoffretSync
@@ -30,7 +30,7 @@ package final class AccountPeople: VaultPeople {
         let keyring = account.store.keyring
         let sender = LetterSender(
             accountID: try keyring.accountID(), deviceID: try keyring.deviceID(),
-            head: StatedLink(try keyring.deviceChain().head), signingKey: try keyring.signingKey())
+            head: StatedLink(try keyring.deviceChain().head), signingKey: try keyring.letterSigner())
         let content = LetterContent.vaultKey(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
         let head = StatedLink(number: wish.memberHead.number, hash: wish.memberHead.hash)
         var letters: [[UInt8]] = []
@@ -67,14 +67,27 @@ package final class AccountPeople: VaultPeople {
         in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
     ) throws -> (key: VaultKey, splitKey: SplitKey)? {
         guard !letter.isEmpty, let read = try? UnverifiedLetter(decoding: letter),
-            case .key(epoch, _)? = LetterSubject(decoding: read.header.subject, of: read.header.purpose),
+            case .key(epoch: epoch, memberHead: _)? = LetterSubject(
+                decoding: read.header.subject, of: read.header.purpose),
             let sender = accounts[read.header.sender]
         else { return nil }
-        let own = try account.ownIdentity()
+        guard let own = try ownIdentity() else { return nil }
         let opener = LetterOpener(chain: own.chain, keys: own.keys)
         guard case .vaultKey(let content)? = try? opener.open(read, from: sender.devices, in: .vault(chain)) else {
             return nil
         }
         return (content.vaultKey, content.splitKey)
+    }
+
+    /// The account's identity, founded if there is none.
+    ///
+    /// - Returns: nil where other devices alone have its private halves, and were asked.
+    @discardableResult
+    package func ownIdentity() throws -> (chain: VerifiedIdentityChain, keys: IdentityKeys)? {
+        do {
+            return try account.ownIdentity()
+        } catch let error as AccountError where error.code == .keysAwaited {
+            return nil
+        }
     }
 }

@@ -129,15 +129,15 @@ extension SharedVault {
     init(_ members: VaultMembers, _ desk: StoreDesk) throws {
         self.init()
         let (rights, record) = (members.rights.rights, members.record)
-        (id, vault) = (record.vaultID.hex, record.name)
+        (id, self.vault) = (record.vaultID.hex, record.name)
         role = rights.members[members.own].map { ShareRole($0.role) }
         founder = members.rights.foundation.accountID.hex
         (epoch, isEpochStale) = (Int(rights.epoch), rights.oldestEpoch > rights.epoch)
         self.members = members.sorted.map { members.message(for: $0.account) }
-        let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
-        defer { vault.close() }
+        let opened = try desk.store.openVault(record.vaultID.hex, isWritable: false)
+        defer { opened.close() }
         let own = members.own
-        try vault.repository.ask { (machine) throws(StorageError) in
+        try opened.repository.ask { (machine) throws(StorageError) in
             let view = machine.members
             unconfirmed = view.chain.links.indices.dropFirst().filter { view.lacksConfirmation($0) }
             ownUnconfirmed = view.unconfirmedLinks(spokenForBy: own)

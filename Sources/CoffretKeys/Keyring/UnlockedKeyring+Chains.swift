@@ -22,11 +22,8 @@ extension UnlockedKeyring {
     ) throws(KeyError) -> UnverifiedLink {
         UnverifiedLink.sign(
             kind: .member, chainID: ChainID(vault.bytes), sequenceNumber: number, publicPart: operation.encoded,
-            sealedPart: [], previousLinkHash: previous.bytes, with: try device().signing)
+            sealedPart: [], previousLinkHash: previous.bytes, with: try letterSigner())
     }
-
-    /// This device as the writer of letters.
-    package func signingKey() throws(KeyError) -> SigningKey { try device().signing }
 
     /// Chains of devices that count no more, the oldest first: those that recoveries of this account replaced, and those of
     /// accounts of before.
