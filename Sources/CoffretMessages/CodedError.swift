@@ -16,6 +16,7 @@ internal import CoffretPairing
 internal import CoffretSQLite
 internal import CoffretSSH
 internal import CoffretSearch
+internal import CoffretSharing
 internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
@@ -91,6 +92,7 @@ extension SSHError: PlacedError {}
 extension HTTPError: PlacedError {}
 extension PairingError: ListedError {}
 extension AccountError: PlacedError, CausedError {}
+extension SharingError: PlacedError {}
 extension SyncError: PlacedError, CausedError {}
 
 extension FileSystemError: ListedError {
