@@ -32,6 +32,7 @@ let systemLibraries: [Target] = [
     .target(name: "CMarkdown"),
     .target(name: "CGcrypt"),
     .target(name: "CPSL"),
+    .target(name: "CICU"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -94,7 +95,7 @@ let libraries: [Target] = [
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
     // 5. People: their cards and addresses, and letters between them.
-    library("CoffretSharing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys"]),
+    library("CoffretSharing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CICU"]),
     // 4. How a new device and a trusted one find out that nobody is in between.
     library("CoffretPairing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
     // 4. A client for servers: HTTP and WebSocket over TLS with pinned keys.
@@ -165,7 +166,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge",
+            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretSharing",
         ]),
     // 7. Secrets in scripts: references in files, masked output, git, ssh.
     library(

@@ -15,7 +15,7 @@ package final class Account {
     package let store: Store
     package let connection: ServerConnection
     let clock: any WallClock
-    private let lock: AccountLock
+    let lock: AccountLock
     /// With other processes of this device.
     package var patience: AccountPatience {
         get { lock.patience }
@@ -223,6 +223,8 @@ package final class Account {
                 return try account.store.keyring.signLink(.revoke(id: device))
             }
         }
+        // The revocation stands; an identity that is not set anew now is by the next sync of any device.
+        try? lookAfterIdentity()
     }
 
     /// Gives a device another name, for all of the person's devices.
@@ -314,7 +316,7 @@ package final class Account {
         }
     }
 
-    /// Takes keys that other devices sent.
+    /// Takes keys that other devices sent, and sends some to a device that asks for them.
     ///
     /// A box that cannot be opened stays there: it may be from a device that this one does not know yet.
     /// - Returns: vaults that are new here or have new keys.
@@ -323,7 +325,13 @@ package final class Account {
         let entries = try connection.exchange("GET", path, as: MailboxEntries.self).entries
         let own = try inAccount(store.keyring.deviceID())
         var (added, renewed): ([VaultID], [VaultID]) = ([], [])
-        for entry in entries where entry.deviceID == own {
+        for entry in entries {
+            guard entry.deviceID == own else {
+                if entry.deviceID == nil, try answer(entry.bytes) {
+                    try connection.send("DELETE", "\(path)/\(entry.id.hex)", accepted: [200, 204, 404])
+                }
+                continue
+            }
             guard let box = try? DeviceBox(decoding: entry.bytes), box.recipientID == own else { continue }
             guard let vaults = try? store.acceptKeys(box) else { continue }
             added += vaults.added

@@ -32,6 +32,8 @@ package struct AccountError: Error, Sendable {
         case paperWithoutKeys = "account.paper.no-keys"
         /// The server has no such account, or hides it.
         case personUnknown = "account.person.unknown"
+        /// Other devices alone have the private halves of the account's identity: they were asked.
+        case keysAwaited = "account.identity.keys-awaited"
         /// An error of another layer.
         case failed = "account.failed"
     }

@@ -16,6 +16,7 @@ internal import CoffretPairing
 internal import CoffretSQLite
 internal import CoffretSSH
 internal import CoffretSearch
+internal import CoffretSharing
 internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
@@ -92,6 +93,7 @@ extension HTTPError: PlacedError {}
 extension PairingError: ListedError {}
 extension RemoteError: PlacedError {}
 extension AccountError: PlacedError, CausedError {}
+extension SharingError: PlacedError {}
 extension SyncError: PlacedError, CausedError {}
 
 extension FileSystemError: ListedError {

@@ -9,6 +9,10 @@ package struct SharingError: Error, Equatable, Sendable {
         case letterStaleIdentity = "keys.letter.stale-identity"
         /// A key that a letter brings is not the one that the member chain commits to.
         case letterKeyDiffers = "keys.letter.key-differs"
+        /// A contact is not verified as far as sharing needs.
+        case contactUnverified = "sharing.contact.unverified"
+        /// Somebody else may hold a contact's account: it was recovered since its codes were compared.
+        case contactChanged = "sharing.contact.changed"
         /// The newest transient key of a recipient expired more than 45 days ago.
         case recipientDormant = "sharing.recipient.dormant"
         /// A text is no address of a person, or a character of it is wrong.

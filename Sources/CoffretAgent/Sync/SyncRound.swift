@@ -319,6 +319,7 @@ final class SyncRound {
             let followed = try sync.account.follow()
             announce(followed, sync.store)
             _ = try sync.receiveKeys()
+            try sync.account.forgetIdentityKeys()
         } catch {
             return lost(error)
         }

@@ -86,6 +86,7 @@ private struct VaultsSync {
             outcomes.append(self.sync(record, sync))
         }
         try lookAgain(at: &outcomes, sync)
+        try sync.account.forgetIdentityKeys()
         return outcomes
     }
 

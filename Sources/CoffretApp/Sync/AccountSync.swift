@@ -47,8 +47,16 @@ package final class AccountSync {
         get throws { try store.vaults.filter { $0.kind == .synced } }
     }
 
-    /// Takes keys that other devices sent.
-    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) { try account.receiveKeys() }
+    /// Takes keys that other devices sent, and looks after the account's identity.
+    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) {
+        let received = try account.receiveKeys()
+        do {
+            try account.lookAfterIdentity()
+        } catch let error as AccountError where error.code == .refused {
+            // Too many links today, or no room: vaults go on, and the next sync tries again.
+        }
+        return received
+    }
 
     /// The vault's syncer, which stays open.
     package func syncer(for record: VaultRecord) throws -> VaultSyncer { try entry(record).syncer }

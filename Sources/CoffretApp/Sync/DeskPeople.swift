@@ -8,6 +8,7 @@ internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretLogs
 internal import CoffretMessages
+internal import CoffretSharing
 internal import CoffretSync
 internal import CoffretTerminal
 internal import CoffretTrust
@@ -66,7 +67,24 @@ extension StoreDesk {
             return (first, wanted)
         }
         if let bytes = try? Hex.decode(wanted.lowercased()), let id = ChainID(bytes) { return (id, nil) }
+        if wanted.contains("#") { return try account(at: PersonAddress(parsing: wanted), wanted, sync) }
         throw AccountError(.personUnknown, at: wanted)
+    }
+}
+
+extension StoreDesk {
+    /// The account of a full address. The server finds it, and the address says whether it is the right one (R50).
+    ///
+    /// - Throws: `.contactUnverified` for a short address, which proves nothing; `.chainIDDiffers` for another account.
+    private func account(
+        at address: PersonAddress, _ wanted: String, _ sync: AccountSync
+    ) throws -> (id: ChainID, name: String?) {
+        guard case .full(let prefix) = address.finding else { throw SharingError(.contactUnverified, at: wanted) }
+        guard let id = try sync.account.connection.account(withAddress: prefix) else {
+            throw AccountError(.personUnknown, at: wanted)
+        }
+        guard address.fits(id) else { throw TrustError(.chainIDDiffers) }
+        return (id, address.name.isEmpty ? nil : ClaimedName(address.name).shown)
     }
 }
 

@@ -95,6 +95,11 @@ extension UnlockedKeyring {
         return VerifiedIdentityChain.sign(operation, after: chain, account: account, with: signer)
     }
 
+    /// Whether the time of private halves is over.
+    package func hasOldIdentityKeys() throws(KeyError) -> Bool {
+        try body().identity?.forgetting(at: environment.clock.now) != nil
+    }
+
     /// Lets go of private halves whose time is over.
     ///
     /// - Returns: whether something went.

@@ -49,7 +49,9 @@ package struct FailureMeaning: Sendable {
     package static let listHint = "coffret ls shows what there is, coffret search finds it"
 
     /// All areas. A code stands in one of them.
-    package static let areas = [items, stores, keys, devices, members, remote, refusals, formats, surroundings]
+    package static let areas = [
+        items, stores, keys, devices, members, people, remote, refusals, formats, surroundings,
+    ]
 
     private static let table: [String: FailureMeaning] = areas.reduce(into: [:]) { table, area in
         table.merge(area) { first, _ in first }

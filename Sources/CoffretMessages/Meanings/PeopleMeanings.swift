@@ -1,0 +1,43 @@
+// Words for errors about other people: their addresses, cards and keys, and letters.
+
+internal import CoffretTerminal
+
+extension FailureMeaning {
+    static let people: [String: FailureMeaning] = [
+        "sharing.address.invalid": FailureMeaning(
+            .usage, "that is no address of a person, or a character of it is wrong", showsPlace: true,
+            hint: "an address ends in # and 28 letters and digits in groups of four"),
+        "sharing.card.invalid": FailureMeaning(
+            .notAuthentic, "that card is not signed by the account that it names, as its keys are now",
+            showsPlace: true,
+            hint: "ask the person for a new link"),
+        "sharing.contact.unverified": FailureMeaning(
+            .personUnverified, "that person is not verified as far as sharing needs; nothing was shared",
+            showsPlace: true, hint: "ask for the full address, by a way that you trust"),
+        "sharing.contact.changed": FailureMeaning(
+            .personUnverified,
+            "somebody else may hold that person's account: it was recovered since you compared its codes; nothing was shared",
+            showsPlace: true, hint: "speak with the person, and compare the codes again"),
+        "sharing.recipient.dormant": FailureMeaning(
+            .waitsForPerson, "no device of that person was there for months, so no key can be sealed to it",
+            hint: "it goes on by itself once one of the person's devices has synced"),
+        "trust.identity": FailureMeaning(
+            .notAuthentic, "the server shows keys of a person that its devices did not make as they must",
+            hint: "try again; if it stays so, ask whoever runs the server"),
+        "trust.identity.stale": FailureMeaning(
+            .waitsForPerson, "that person's newest keys are older than a revoked device, so nothing is sealed to them",
+            hint: "it goes on by itself once one of the person's devices has synced"),
+        "keys.letter": FailureMeaning(
+            .notAuthentic, "a letter was refused: it is for somebody else, not from whom it says, or altered"),
+        "keys.letter.stale-identity": FailureMeaning(
+            .waitsForPerson, "a letter was sealed to keys that your devices have replaced",
+            hint: "its sender writes again after a sync"),
+        "keys.letter.key-differs": FailureMeaning(
+            .notAuthentic, "a key that somebody sent is not the vault's; it was not taken",
+            hint: "ask another member, and tell the one who sent it"),
+        "account.identity.keys-awaited": FailureMeaning(
+            .unavailable,
+            "the keys by which others seal for you are on another of your devices alone; it was asked for them",
+            hint: "sync another device of yours, then try again here"),
+    ]
+}
