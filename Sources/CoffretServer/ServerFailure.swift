@@ -19,6 +19,11 @@ package struct ServerFailure: Error, Equatable, Sendable {
         case chainUnknown = "server.chain.unknown"
         /// A message for a device that the account does not trust.
         case recipientUnknown = "server.mailbox.recipient-unknown"
+        /// An account that did not allow this one to write to it or to add it; also one that is not here.
+        case notAllowed = "server.member.not-allowed"
+        /// As much waits for an account as may.
+        case lettersFull = "server.letters.full"
+        case guestsUsedUp = "server.guests.used-up"
         case zoneUnknown = "server.zone.unknown"
         case zoneExists = "server.zone.exists"
         case epochStale = "server.zone.epoch-stale"
@@ -71,7 +76,7 @@ extension ServerFailure.Code {
         switch self {
         case .malformed: 400
         case .loginRefused, .sessionUnknown: 401
-        case .forbidden, .registrationClosed, .invitationInvalid: 403
+        case .forbidden, .registrationClosed, .invitationInvalid, .notAllowed: 403
         case .unknownRoute, .accountUnknown, .chainUnknown, .zoneUnknown, .objectUnknown: 404
         case .relayUnknown, .recipientUnknown: 404
         case .method: 405
@@ -83,7 +88,7 @@ extension ServerFailure.Code {
         case .rangeInvalid: 416
         case .rateExceeded: 429
         case .busy, .storageUnavailable: 503
-        case .quotaExceeded, .storageFull: 507
+        case .quotaExceeded, .lettersFull, .guestsUsedUp, .storageFull: 507
         case .dataDirectory, .configuration, .listenFailed: 500
         }
     }
@@ -104,6 +109,9 @@ extension ServerFailure.Code {
         case .accountUnknown: "there is no such account"
         case .chainUnknown: "there is no such chain"
         case .recipientUnknown: "the account has no such device"
+        case .notAllowed: "that account does not take this from here"
+        case .lettersFull: "too much waits for that account"
+        case .guestsUsedUp: "this account has as many guests as it may have"
         case .zoneUnknown: "there is no such zone"
         case .zoneExists: "the zone exists already"
         case .epochStale: "the push is sealed under an older key than the zone's"

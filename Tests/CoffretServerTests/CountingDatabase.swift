@@ -7,6 +7,10 @@ import Foundation
 final class CountingDatabase: SQLDatabase, @unchecked Sendable {
     struct Counts: Equatable {
         var writes = 0
+        /// Statements, in whatever transaction.
+        var statements = 0
+        /// Rows that statements read or changed.
+        var rows = 0
         /// Rows of links that were read, in whatever transaction.
         var links = 0
         /// The most bytes that one transaction read.
@@ -30,8 +34,19 @@ final class CountingDatabase: SQLDatabase, @unchecked Sendable {
 
     fileprivate func note(_ sql: String, _ rows: [[SQLValue]]) -> Int {
         let byteCount = rows.reduce(0) { $0 + $1.reduce(0) { $0 + $1.bytes.count } }
-        lock.withLock { if sql.contains("FROM links") { counts.links += rows.count } }
+        lock.withLock {
+            counts.statements += 1
+            counts.rows += rows.count
+            if sql.contains("FROM links") { counts.links += rows.count }
+        }
         return byteCount
+    }
+
+    fileprivate func note(changed count: Int) {
+        lock.withLock {
+            counts.statements += 1
+            counts.rows += count
+        }
     }
 
     private func noteTransaction(_ byteCount: Int) {
@@ -93,10 +108,15 @@ private final class CountingSession: SQLSession {
     }
 
     func execute(_ sql: String, _ values: [SQLValue]) throws -> Int {
-        try session.execute(sql, values)
+        let count = try session.execute(sql, values)
+        database.note(changed: count)
+        return count
     }
     func script(_ sql: String) throws { try session.script(sql) }
-    func notify(_ notice: StoreNotice) throws { try session.notify(notice) }
+    func notify(_ notice: StoreNotice) throws {
+        try session.notify(notice)
+        database.note(changed: 0)
+    }
     var lockClause: String { session.lockClause }
     var bytesType: String { session.bytesType }
     var numberType: String { session.numberType }

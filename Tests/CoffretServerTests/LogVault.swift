@@ -130,9 +130,15 @@ extension StoreWorld {
 
     /// Adds an account to a vault, which accepts unless it only waits.
     func add(_ account: TestAccount, _ role: MemberRole, to vault: LogVault, accepting: Bool = true) throws {
+        try allow(vault.founder, to: account)
         try post(vault.link(.add(account.stated, role)), to: vault)
         guard accepting, let adding = Bytes32(vault.hash(vault.links.count - 1)) else { return }
         try post(vault.link(.accept(addingLink: adding), by: account), to: vault, by: account)
+    }
+
+    /// Lets an account write to another one and add it: the only one that may.
+    func allow(_ account: TestAccount, to other: TestAccount) throws {
+        try store.setContacts(ContactList([account.id]), of: other.owner)
     }
 
     /// Removes an account by a link that opens an epoch.

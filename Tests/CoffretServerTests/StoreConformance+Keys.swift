@@ -180,9 +180,13 @@ extension StoreCheck {
             world.clock.now += 86_400_000
             try world.post(vault.link(opening: vault.opening), to: vault, opens: true)
             for _ in 0..<60 {
-                try world.post(vault.link(.add(try world.account().stated, .viewer)), to: vault)
+                let account = try world.account()
+                try world.allow(owner, to: account)
+                try world.post(vault.link(.add(account.stated, .viewer)), to: vault)
             }
-            let more = vault.link(.add(try world.account().stated, .viewer))
+            let last = try world.account()
+            try world.allow(owner, to: last)
+            let more = vault.link(.add(last.stated, .viewer))
             guard case .tooMany = try world.store.take([vault.item(more)], by: owner.owner) else {
                 Issue.record("a sixty-first addition within a day")
                 return

@@ -127,6 +127,7 @@ extension StoreCheck {
             let shared = try SharedVault(world)
             let vault = shared.vault
             let newcomer = try world.account()
+            try world.store.setContacts(ContactList(shared.members.map(\.id)), of: newcomer.owner)
             for signer in [shared.writer, shared.viewer, shared.added] {
                 let link = vault.link(.add(newcomer.stated, .viewer), by: signer)
                 #expect(

@@ -110,6 +110,10 @@ struct ServerMessageTests {
             Sample(LetterPost([[1], [2, 3]])),
             Sample(ZoneKeys(epoch: 3, history: [1], letter: [2], lacking: [id, other])),
             Sample(ZoneKeys(epoch: .max, history: [], letter: [], lacking: [])),
+            Sample(PersonalLetter(letter: [1])), Sample(PersonalLetter(token: id, letter: [])),
+            Sample(WaitingLetters([])), Sample(WaitingLetters([.init(id: id, sender: other, letter: [1])])),
+            Sample(ContactList([])), Sample(ContactList([id, other])),
+            Sample(ContactToken(hash: id, expiry: 7, useCount: 1)), Sample(GuestInvitation(invitation: [1, 2])),
             Sample(PairingRequests([])), Sample(PairingRequests([.init(relayID: device, age: 61_000)])),
             Sample(ServerRefusal(code: "server.zone.unknown", message: "there is no such zone")),
         ]

@@ -11,6 +11,7 @@ extension RouteTable {
     private static let list = ServerLimits.addressCountMax * 70 + 16
     private static let updates = ServerLimits.chainCountMaxPerRequest * 64 + 16
     private static let sweep = 2 * ServerLimits.sweepAddressCountMax * 34 + 256
+    private static let contacts = ServerLimits.contactCountMax * 34 + 16
     private static let letters = ServerLimits.memberCountMax * (ServerLimits.letterByteCountMax + 3) + 16
     private static let memberPost = link + ServerLimits.historyByteCountMax + letters
     private static let mailEntry = ServerLimits.mailboxEntryByteCountMax + 64
@@ -59,6 +60,30 @@ extension RouteTable {
         .owned("GET", "/v1/accounts", "accounts.find") { try $0.account($1, for: $2) },
         .owned("GET", "/v1/memberships", "memberships.list", .reading) { service, _, owner in
             ServerResponse(200, try service.store.memberships(of: owner))
+        },
+        .owned("GET", "/v1/letters", "letters.read", .reading) { service, _, owner in
+            ServerResponse(200, try service.store.letters(for: owner))
+        },
+        .owned("POST", "/v1/letters/{id}", "letters.post", body: 2 * ServerLimits.letterByteCountMax) {
+            service, request, owner in
+            try service.store.post(try request.message(PersonalLetter.self), to: request.id, by: owner)
+            return ServerResponse(201)
+        },
+        .owned("DELETE", "/v1/letters/{id}", "letters.delete") { service, request, owner in
+            try service.store.deleteLetter(request.id, for: owner)
+            return ServerResponse(204)
+        },
+        .owned("PUT", "/v1/contacts", "contacts.write", body: contacts) { service, request, owner in
+            try service.store.setContacts(try request.message(ContactList.self), of: owner)
+            return ServerResponse(204)
+        },
+        .owned("POST", "/v1/contact-tokens", "contacts.token", body: 256) { service, request, owner in
+            try service.store.setToken(try request.message(ContactToken.self), of: owner)
+            return ServerResponse(204)
+        },
+        .owned("POST", "/v1/guest-invitations", "guests.invite") { service, _, owner in
+            guard service.configuration.registration != .closed else { throw ServerFailure(.registrationClosed) }
+            return ServerResponse(201, try service.store.inviteGuest(by: owner))
         },
         .owned("GET", "/v1/usage", "accounts.usage") { service, _, owner in
             ServerResponse(200, try service.store.usage(of: owner))

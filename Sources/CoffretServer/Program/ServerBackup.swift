@@ -13,7 +13,8 @@ extension ServerCommands {
     private typealias BackedTable = (name: String, keyCount: Int, columns: [String])
 
     private static let tables: [BackedTable] = [
-        ("accounts", 1, ["account", "used", "created"]), ("links", 3, ["kind", "chain", "seq", "link", "added"]),
+        ("accounts", 1, ["account", "used", "created", "sponsor"]),
+        ("links", 3, ["kind", "chain", "seq", "link", "added"]),
         ("branches", 3, ["account", "branch", "seq", "link", "added"]),
         ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry", "sponsor"]),
         ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq", "setter", "previous"]),
@@ -27,6 +28,8 @@ extension ServerCommands {
         ("swept", 4, ["number", "kind", "address", "digest", "account", "sweeper", "device", "size", "time"]),
         ("staging", 3, ["number", "account", "device", "time"]),
         ("deletions", 1, ["number", "account", "device", "holder", "time", "size"]),
+        ("letters", 4, ["account", "sender", "purpose", "scope", "id", "created", "data"]),
+        ("contacts", 2, ["account", "contact", "expiry"]), ("tokens", 2, ["account", "hash", "expiry", "uses"]),
         ("histories", 1, ["number", "epoch", "account", "data"]),
         ("keyletters", 2, ["number", "account", "epoch", "sender", "data"]),
         ("returns", 2, ["account", "device"]), ("collections", 2, ["number", "seq", "account", "data"]),

@@ -5,7 +5,7 @@ internal import CPlatform
 internal import CoffretBase
 internal import Glibc
 
-/// `coffret-server serve|init|invite|backup|restore|doctor`.
+/// `coffret-server serve|init|invite|promote|backup|restore|doctor`.
 package enum ServerProgram {
     package static let help = """
         usage: coffret-server COMMAND [--config FILE] [--SETTING VALUE]...
@@ -15,6 +15,7 @@ package enum ServerProgram {
           init                 make the data directory and an empty database
           serve                serve until SIGTERM
           invite [--days N]    print an invitation for one account, good for N days (7)
+          promote ACCOUNT      make a guest an account that counts on its own space
           backup FILE          copy everything into one new file while the server runs
           restore FILE         fill an empty database from a backup
           doctor               check the configuration and all that is stored
@@ -71,6 +72,11 @@ package enum ServerProgram {
                 }
                 say(try ServerCommands.invite(configuration, days: count), to: 1)
                 warnOfInvitation(configuration)
+            case ("promote", 1):
+                guard let account = try? Hex.decode(rest[0]), account.count == 32 else {
+                    return usage("an account has 64 hexadecimal digits")
+                }
+                try ServerCommands.store(configuration).makeFull(account)
             case ("backup", 1): say(try ServerCommands.backup(configuration, to: rest[0]), to: 1)
             case ("restore", 1): say(try ServerCommands.restore(configuration, from: rest[0]), to: 1)
             case ("doctor", 0):
@@ -79,6 +85,7 @@ package enum ServerProgram {
                 return isGood ? 0 : 1
             case ("init", _), ("serve", _), ("invite", _), ("doctor", _): return usage("unexpected argument \(rest[0])")
             case ("backup", _), ("restore", _): return usage("\(command) takes one file")
+            case ("promote", _): return usage("promote takes one account")
             default: return usage("there is no command \(command)")
             }
             return 0

@@ -38,7 +38,8 @@ package struct ServerConfiguration: Sendable, Equatable {
     package static let names = [
         "name", "listen", "metrics-listen", "data", "postgres", "registration", "tls-certificate", "tls-key",
         "fingerprint",
-        "trust-forwarded-for", "quota-bytes", "quota-zones", "threads", "connections", "connections-per-address",
+        "trust-forwarded-for", "quota-bytes", "quota-zones", "guests-per-account", "threads", "connections",
+        "connections-per-address",
         "requests-per-second-per-address", "requests-per-second-per-account", "body-memory", "log",
     ]
 
@@ -82,6 +83,7 @@ package struct ServerConfiguration: Sendable, Equatable {
             trustsForwardedFor = value == "yes"
         case "quota-bytes": quota.byteCount = Int64(try number(1...Int.max))
         case "quota-zones": quota.zoneCount = Int64(try number(1...1_000_000))
+        case "guests-per-account": quota.guestCount = Int64(try number(0...1_000))
         case "threads": threadCount = try number(1...64)
         case "connections": connectionCountMax = try number(16...1_000_000)
         case "connections-per-address": connectionCountMaxPerAddress = try number(1...1_000_000)

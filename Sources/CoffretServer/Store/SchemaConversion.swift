@@ -5,7 +5,7 @@
 enum SchemaConversion {
     private static let indexes = ["members_by_account", "steps_by_hash", "swept_of_account", "swept_by_time"]
     private static let replaced = [
-        "vaults", "members", "steps", "acks", "swept", "staging", "placed", "deletions", "invitations",
+        "vaults", "members", "steps", "acks", "swept", "staging", "placed", "deletions", "invitations", "accounts",
     ]
 
     /// A zone's account, also of one that was deleted.
@@ -14,6 +14,7 @@ enum SchemaConversion {
 
     /// Every vault had one account: the one that founded it. `$1` is an empty string.
     private static let copies = [
+        "INSERT INTO accounts(account, used, created, sponsor) SELECT account, used, created, $1 FROM before_accounts",
         "INSERT INTO invitations(hash, expiry, sponsor) SELECT hash, expiry, $1 FROM before_invitations",
         """
         INSERT INTO vaults(number, links, epoch, oldest, word, people)

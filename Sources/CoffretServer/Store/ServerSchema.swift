@@ -12,7 +12,6 @@ enum ServerSchema {
     /// a deleted zone's is empty.
     private static let tables = """
         CREATE TABLE meta(name BYTES NOT NULL PRIMARY KEY, value BYTES NOT NULL);
-        CREATE TABLE accounts(account BYTES NOT NULL PRIMARY KEY, used BIGINT NOT NULL, created BIGINT NOT NULL);
         CREATE TABLE links(kind BIGINT NOT NULL, chain BYTES NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
             added BIGINT NOT NULL, PRIMARY KEY(kind, chain, seq));
         CREATE TABLE branches(account BYTES NOT NULL, branch BIGINT NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
@@ -50,6 +49,9 @@ enum ServerSchema {
     /// keys under the newest, and for each member a letter with that, which is empty when it was taken.
     /// Of these tables the version before has others under the same names. Times are those of `StoreAge`.
     ///
+    /// Of people: letters that wait, who may write to whom and add whom, until when (the largest number: without end), and
+    /// hashes of tokens that let one write. The `sponsor` of a guest pays for it; others have none.
+    ///
     /// The `sort` of a step is 1 for what may be a plain checkpoint, 2 for an epoch, 3 for an addition, else 0. Of what was
     /// swept `account` is who pays when it comes back, `sweeper` the device's account.
     private static let sharedTables = """
@@ -81,6 +83,18 @@ enum ServerSchema {
         CREATE TABLE keyletters(number BIGINT NOT NULL, account BYTES NOT NULL, epoch BIGINT NOT NULL, sender BYTES NOT NULL,
             data BYTES NOT NULL, PRIMARY KEY(number, account));
         CREATE INDEX keyletters_of_sender ON keyletters(sender);
+        CREATE TABLE accounts(account BYTES NOT NULL PRIMARY KEY, used BIGINT NOT NULL, created BIGINT NOT NULL,
+            sponsor BYTES NOT NULL);
+        CREATE INDEX accounts_of_sponsor ON accounts(sponsor);
+        CREATE TABLE letters(account BYTES NOT NULL, sender BYTES NOT NULL, purpose BIGINT NOT NULL, scope BYTES NOT NULL,
+            id BYTES NOT NULL, created BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY(account, sender, purpose, scope));
+        CREATE INDEX letters_of_sender ON letters(sender);
+        CREATE INDEX letters_by_time ON letters(created);
+        CREATE TABLE contacts(account BYTES NOT NULL, contact BYTES NOT NULL, expiry BIGINT NOT NULL,
+            PRIMARY KEY(account, contact));
+        CREATE INDEX contacts_by_expiry ON contacts(expiry);
+        CREATE TABLE tokens(account BYTES NOT NULL, hash BYTES NOT NULL, expiry BIGINT NOT NULL, uses BIGINT NOT NULL,
+            PRIMARY KEY(account, hash));
         CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
             holder BYTES NOT NULL, time BIGINT NOT NULL, size BIGINT NOT NULL);
         CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL, sponsor BYTES NOT NULL);

@@ -33,17 +33,14 @@ extension ServerStore {
                 // The same hash is the same link, but for the signature; a device that lost the answer asks again.
                 return row[0].bytes == request.link ? .appended(chain.wireHead) : .conflict(chain.wireHead)
             }
-            switch policy {
-            case .open: break
-            case .closed: throw ServerFailure(.registrationClosed)
-            case .invitation:
-                let used = try session.run(
-                    "DELETE FROM invitations WHERE hash = $1 AND expiry >= $2",
-                    .bytes(BLAKE2b.hash(request.invitation)), .int(now))
-                guard used == 1 else { throw ServerFailure(.invitationInvalid) }
-            }
+            guard policy != .closed else { throw ServerFailure(.registrationClosed) }
+            let used = try session.first(
+                "DELETE FROM invitations WHERE hash = $1 AND expiry >= $2 RETURNING sponsor",
+                .bytes(BLAKE2b.hash(request.invitation)), .int(now))
+            guard used != nil || policy == .open else { throw ServerFailure(.invitationInvalid) }
             try session.run(
-                "INSERT INTO accounts(account, used, created) VALUES($1, 0, $2)", .bytes(account), .int(now))
+                "INSERT INTO accounts(account, used, created, sponsor) VALUES($1, 0, $2, $3)", .bytes(account),
+                .int(now), used?[0] ?? .bytes([]))
             try store(request.link, .device, account, at: 0, now: now, session)
             try charge(account, Int64(request.link.count) + Self.rowByteCount, session, .small)
             try setDevices(of: chain, before: nil, session)

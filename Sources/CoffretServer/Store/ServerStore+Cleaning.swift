@@ -20,7 +20,9 @@ extension ServerStore {
         try database.write { session in
             try session.run("DELETE FROM challenges WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
-            try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
+            for table in ["invitations", "contacts", "tokens"] {
+                try session.run("DELETE FROM \(table) WHERE expiry < $1", .int(now))
+            }
             try session.run("DELETE FROM staging WHERE time < $1", .int(now - Self.stagingMilliseconds))
             try session.run(
                 """
@@ -29,6 +31,7 @@ extension ServerStore {
                 """)
         }
         while mayGoOn(), try deleteMail() {}
+        while mayGoOn(), try deleteOldLetters() {}
         while mayGoOn(), try dropUpload() {}
         while mayGoOn(), try putBack() {}
         while mayGoOn(), try deleteSwept() {}

@@ -6,6 +6,24 @@ internal import CoffretCrypto
 internal import CoffretTrust
 package import CoffretWire
 
+/// A letter with a vault's key whose sender was checked.
+struct KeyLetter {
+    let bytes: [UInt8]
+    let recipient: [UInt8]
+    let epoch: UInt32
+}
+
+/// What goes along with one link of a vault.
+struct LinkCargo {
+    let post: MemberPost
+    let letters: [KeyLetter]
+
+    init(_ post: MemberPost, letters: [KeyLetter]) {
+        self.post = post
+        self.letters = letters
+    }
+}
+
 extension ServerStore {
     // MARK: With a link
 
@@ -22,21 +40,21 @@ extension ServerStore {
                 throw ServerFailure(.malformed, "a history object that is not the link's")
             }
         }
-        return try take([item], by: owner, with: post)
+        return try take([item], by: owner, with: LinkCargo(post, letters: try checked(post.letters, of: id, by: owner)))
     }
 
     /// Keeps what came with a link that is stored, now or before. The zone is locked.
     func keep(
-        _ post: MemberPost, of chain: VerifiedMemberRights, in zone: Int64, _ id: [UInt8], by owner: SessionOwner,
+        _ cargo: LinkCargo, of chain: VerifiedMemberRights, in zone: Int64, _ id: [UInt8], by owner: SessionOwner,
         _ session: any SQLSession
     ) throws {
         let epoch = chain.rights.epoch
-        if !post.history.isEmpty, let link = try? UnverifiedLink(decoding: post.link),
+        if !cargo.post.history.isEmpty, let link = try? UnverifiedLink(decoding: cargo.post.link),
             let opening = try MemberOperation(decoding: link).opening, opening.epoch == epoch
         {
-            try keep(history: post.history, epoch, in: zone, by: owner, session)
+            try keep(history: cargo.post.history, epoch, in: zone, by: owner, session)
         }
-        try keep(letters: post.letters, Int64(epoch), in: zone, id, by: owner, session)
+        try keep(letters: cargo.letters, Int64(epoch), in: zone, by: owner, session)
     }
 
     private func keep(
@@ -65,45 +83,69 @@ extension ServerStore {
     ///
     /// - Throws: `.zoneUnknown`; `.malformed` for what is no letter of this sender about this vault.
     package func post(_ post: LetterPost, to id: [UInt8], by owner: SessionOwner) throws {
+        // A stranger is told nothing, whatever his letters are.
+        _ = try zone(id, of: owner)
+        let letters = try checked(post.letters, of: id, by: owner)
         try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
-            try keep(letters: post.letters, zone.vaultEpoch, in: zone.number, id, by: owner, session)
+            try keep(letters: letters, zone.vaultEpoch, in: zone.number, by: owner, session)
         }
     }
 
     private func keep(
-        letters: [[UInt8]], _ epoch: Int64, in zone: Int64, _ id: [UInt8], by owner: SessionOwner,
-        _ session: any SQLSession
+        letters: [KeyLetter], _ epoch: Int64, in zone: Int64, by owner: SessionOwner, _ session: any SQLSession
     ) throws {
         var told: [[UInt8]] = []
-        for bytes in letters {
-            let header = try letterHeader(bytes, by: owner)
-            guard header.purpose == .vaultKey, header.scope == id, let stated = header.keyEpoch else {
-                throw ServerFailure(.malformed, "no letter with this vault's key")
-            }
-            let recipient = SQLValue.bytes(header.recipient.bytes)
+        for letter in letters {
+            let recipient = SQLValue.bytes(letter.recipient)
             let isMember = try session.first(
                 "SELECT role FROM members WHERE number = $1 AND account = $2", .int(zone), recipient)
-            guard Int64(stated) == epoch, isMember != nil else { continue }
+            guard Int64(letter.epoch) == epoch, isMember != nil else { continue }
             try dropLetters(in: zone, "account = $2 AND epoch < $3", [recipient, .int(epoch)], session)
             let added = try session.run(
                 """
                 INSERT INTO keyletters(number, account, epoch, sender, data) VALUES($1, $2, $3, $4, $5)
                 ON CONFLICT(number, account) DO NOTHING
-                """, .int(zone), recipient, .int(epoch), .bytes(owner.accountID), .bytes(bytes))
+                """, .int(zone), recipient, .int(epoch), .bytes(owner.accountID), .bytes(letter.bytes))
             guard added == 1 else { continue }
-            try charge(owner.accountID, Int64(bytes.count) + Self.rowByteCount, session, .small)
-            told.append(header.recipient.bytes)
+            try charge(owner.accountID, Int64(letter.bytes.count) + Self.rowByteCount, session, .small)
+            told.append(letter.recipient)
         }
         try tell(told, .letter, session)
     }
 
     /// A letter of the session's account.
     func letterHeader(_ bytes: [UInt8], by owner: SessionOwner) throws -> LetterHeader {
-        guard let letter = try? UnverifiedLetter(decoding: bytes), letter.header.sender.bytes == owner.accountID else {
+        let stored = try deviceChain(of: owner.accountID)
+        return try letterHeader(bytes, by: AccountDevices(stored.chain, replaced: stored.branches))
+    }
+
+    private func letterHeader(_ bytes: [UInt8], by devices: AccountDevices) throws -> LetterHeader {
+        guard let letter = try? UnverifiedLetter(decoding: bytes), (try? letter.checkSender(devices)) != nil else {
             throw ServerFailure(.malformed, "no letter of this sender")
         }
         return letter.header
+    }
+
+    /// The account asks for the key anew: it is as if no letter had come.
+    func forgetLetter(of account: [UInt8], in id: [UInt8], _ session: any SQLSession) throws {
+        let zone = try session.first("SELECT number FROM zones WHERE zone = $1", .bytes(id))
+        guard let number = zone?[0].int else { return }
+        try dropLetters(in: number, "account = $2", [.bytes(account)], session)
+    }
+
+    /// Letters with a vault's key, before the transaction: their signatures are the longest part.
+    private func checked(_ letters: [[UInt8]], of id: [UInt8], by owner: SessionOwner) throws -> [KeyLetter] {
+        guard !letters.isEmpty else { return [] }
+        let stored = try deviceChain(of: owner.accountID)
+        let devices = AccountDevices(stored.chain, replaced: stored.branches)
+        return try letters.map { bytes in
+            let header = try letterHeader(bytes, by: devices)
+            guard header.purpose == .vaultKey, header.scope == id, let epoch = header.keyEpoch else {
+                throw ServerFailure(.malformed, "no letter with this vault's key")
+            }
+            return KeyLetter(bytes: bytes, recipient: header.recipient.bytes, epoch: epoch)
+        }
     }
 
     /// Drops letters with keys of a zone, so that they count on nobody's space.

@@ -88,18 +88,24 @@ extension ServerStore {
     ///
     /// - Parameters:
     ///   - founds: whether link 0 of a vault makes its zone one of logs.
-    ///   - post: what goes along with the one link.
+    ///   - cargo: what goes along with the one link.
     /// - Throws: `.forbidden` for another account's device chain, `.zoneUnknown`, `.zoneExists` for a zone with a head of
     ///   commits, `.quotaExceeded`.
     package func take(
-        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true, with post: MemberPost? = nil
+        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true
+    ) throws -> LinksOutcome {
+        try take(items, by: owner, founds: founds, with: nil)
+    }
+
+    func take(
+        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true, with cargo: LinkCargo?
     ) throws -> LinksOutcome {
         for _ in 1...Self.appendTryCountMax {
             // Before the transaction: whoever writes meanwhile does not wait for signatures.
             var batch = LinkBatch(try deviceChain(of: owner.accountID))
             if let refusal = try judge(items, &batch, by: owner, founds: founds) { return refusal }
             do {
-                try write(batch, by: owner, with: post)
+                try write(batch, by: owner, with: cargo)
             } catch let refusal as LinksRefusal {
                 guard let outcome = refusal.outcome else { continue }
                 return outcome
@@ -119,6 +125,7 @@ extension ServerStore {
     private func judge(
         _ items: [LinkPost.Item], _ batch: inout LinkBatch, by owner: SessionOwner, founds: Bool
     ) throws -> LinksOutcome? {
+        let acceptances = Set(items.compactMap(\.acceptance))
         for (index, item) in items.enumerated() {
             guard let kind = ChainKind(rawValue: item.kind), kind == .member || item.expectedHead == nil else {
                 throw ServerFailure(.malformed, "the kind of a chain")
@@ -131,7 +138,9 @@ extension ServerStore {
                 switch kind {
                 case .device: refusal = try judge(link, item, index, &batch)
                 case .identity: refusal = try judge(identity: link, item, index, &batch)
-                case .member: refusal = try judge(link, item, index, &batch, by: owner, founds: founds)
+                case .member:
+                    try checkAddition(link, item, acceptances, by: owner)
+                    refusal = try judge(link, item, index, &batch, by: owner, founds: founds)
                 }
             } catch let error as TrustError {
                 refusal = .untrusted(error.code.rawValue)
@@ -141,6 +150,23 @@ extension ServerStore {
             if let refusal { return refusal }
         }
         return nil
+    }
+
+    /// Nobody is added without his leave: he lets the one who posts the link write to him, posts it himself, or accepts in
+    /// the same request, so that a vault can be put back. Links that are there are not looked at.
+    private func checkAddition(
+        _ link: UnverifiedLink, _ item: LinkPost.Item, _ acceptances: Set<LinkPost.Item.Acceptance>,
+        by owner: SessionOwner
+    ) throws {
+        guard link.sequenceNumber > 0, case .add(let head, _) = try MemberOperation(decoding: link).kind,
+            head.accountID.bytes != owner.accountID,
+            !acceptances.contains(.init(chainID: item.chainID, accountID: head.accountID.bytes))
+        else { return }
+        let known = try database.lookUp(
+            "SELECT link FROM links WHERE kind = 3 AND chain = $1 AND seq = $2",
+            [.bytes(item.chainID), .int(Int64(clamping: link.sequenceNumber))])
+        guard known.first?[0].bytes != item.link else { return }
+        try checkAddition(of: head.accountID.bytes, by: owner.accountID)
     }
 
     private func judge(
@@ -301,7 +327,7 @@ extension ServerStore {
     // MARK: Storing
 
     /// - Throws: `LinksRefusal`, with nothing stored.
-    private func write(_ batch: LinkBatch, by owner: SessionOwner, with post: MemberPost?) throws {
+    private func write(_ batch: LinkBatch, by owner: SessionOwner, with cargo: LinkCargo?) throws {
         let now = now
         let isEnding = batch.deviceSteps.contains(where: \.isEnding)
         // Whoever remembers a session looks again only where one may have ended.
@@ -321,7 +347,7 @@ extension ServerStore {
             }
             try store(batch, identityOf: owner.accountID, now: now, session)
             for (id, vault) in batch.vaults.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-                try store(vault, id, now: now, by: owner, with: post, session)
+                try store(vault, id, now: now, by: owner, with: cargo, session)
             }
         }
     }
@@ -356,6 +382,23 @@ extension LinkBatch {
     /// The number of the branch that the step at a place makes, if it makes one.
     func branchNumber(at offset: Int) -> Int {
         stored.branches.count + deviceSteps[..<offset].count { !$0.followed.replacedLinks.isEmpty }
+    }
+}
+
+extension LinkPost.Item {
+    /// An account that accepts a vault.
+    struct Acceptance: Hashable {
+        let chainID: [UInt8]
+        let accountID: [UInt8]
+    }
+
+    /// What a link says of that, if it is one.
+    var acceptance: Acceptance? {
+        guard kind == ChainKind.member.rawValue, let link = try? UnverifiedLink(decoding: self.link),
+            link.sequenceNumber > 0, let operation = try? MemberOperation(decoding: link),
+            case .accept = operation.kind
+        else { return nil }
+        return Acceptance(chainID: chainID, accountID: operation.accountID.bytes)
     }
 }
 

@@ -7,7 +7,7 @@ internal import CoffretWire
 
 extension ServerStore {
     func store(
-        _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, with post: MemberPost?,
+        _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, with cargo: LinkCargo?,
         _ session: any SQLSession
     ) throws {
         let founding = vault.chain.links[0].deviceID.bytes
@@ -20,7 +20,7 @@ extension ServerStore {
         guard stored?[0].bytes == vault.newest else { throw LinksRefusal(outcome: nil) }
         guard vault.founds || !vault.steps.isEmpty else {
             // A link that was there already may bring what did not come with it then.
-            if let post { try keep(post, of: vault.chain, in: zone.number, id, by: owner, session) }
+            if let cargo { try keep(cargo, of: vault.chain, in: zone.number, id, by: owner, session) }
             return
         }
         for step in vault.steps {
@@ -52,7 +52,7 @@ extension ServerStore {
         let before = try session.query("SELECT account FROM members WHERE number = $1", [.int(zone.number)])
         try setRights(of: vault.chain, in: zone.number, session)
         try settle(vault.chain, effects, before.map { $0[0].bytes }, in: zone.number, id, session)
-        if let post { try keep(post, of: vault.chain, in: zone.number, id, by: owner, session) }
+        if let cargo { try keep(cargo, of: vault.chain, in: zone.number, id, by: owner, session) }
     }
 
     /// What links do beside rights: letters of epochs that are over go, whoever is no member any more hands over what he

@@ -65,6 +65,7 @@ extension ServerStore {
         _ session: any SQLSession
     ) throws -> Bool {
         guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(id)) == nil else { return false }
+        guard try !isGuest(owner.accountID, session) else { throw ServerFailure(.forbidden, "a guest's zone") }
         let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
         guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
         try session.run(

@@ -28,6 +28,7 @@ package enum Registration: String, Sendable, CaseIterable {
 package struct Quota: Sendable, Equatable {
     package var byteCount: Int64 = 10 << 30
     package var zoneCount: Int64 = 1_000
+    package var guestCount: Int64 = 5
 
     package init() {}
 }
@@ -133,16 +134,30 @@ package struct ServerStore: Sendable {
         _ accountID: [UInt8], _ byteCount: Int64, _ session: any SQLSession, _ allowance: Allowance = .none
     ) throws {
         guard byteCount != 0 else { return }
-        let limit: Int64 =
-            switch allowance {
-            case .none: quota.byteCount
-            case .small: quota.byteCount.addingReportingOverflow(Self.smallByteCount).partialValue
-            case .always: .max
-            }
-        let changed = try session.run(
-            "UPDATE accounts SET used = used + $1 WHERE account = $2 AND used + $3 <= $4", .int(byteCount),
-            .bytes(accountID), .int(byteCount), .int(byteCount > 0 ? limit : .max))
-        guard changed == 1 else { throw ServerFailure(.quotaExceeded) }
+        let (limit, guestLimit) = byteCount > 0 ? limits(allowance) : (.max, .max)
+        let changed = try session.first(
+            """
+            UPDATE accounts SET used = used + $1 WHERE account = $2
+            AND used + $3 <= CASE WHEN LENGTH(sponsor) = 0 THEN CAST($4 AS BIGINT) ELSE CAST($5 AS BIGINT) END
+            RETURNING sponsor
+            """, .int(byteCount), .bytes(accountID), .int(byteCount), .int(limit), .int(guestLimit))
+        guard let sponsor = changed?[0].bytes else { throw ServerFailure(.quotaExceeded) }
+        // No sponsor is a guest.
+        if !sponsor.isEmpty { try charge(sponsor, byteCount, session, allowance) }
+    }
+
+    /// The most that an account may use, and a guest.
+    private func limits(_ allowance: Allowance) -> (Int64, Int64) {
+        let more: Int64
+        switch allowance {
+        case .none: more = 0
+        case .small: more = Self.smallByteCount
+        case .always: return (.max, .max)
+        }
+        return (
+            quota.byteCount.addingReportingOverflow(more).partialValue,
+            (quota.byteCount / Self.guestShare).addingReportingOverflow(more).partialValue
+        )
     }
 
     /// What all rows that count on an account's space come to: as it should stand with the account.
@@ -156,7 +171,7 @@ package struct ServerStore: Sendable {
             ("links WHERE kind <= 2 AND chain = $1", "link"), ("branches WHERE account = $1", "link"),
             ("collections WHERE account = $1 AND \(there)", "data"),
             ("acks WHERE account = $1 AND \(there)", "data"), ("histories WHERE account = $1 AND \(there)", "data"),
-            ("keyletters WHERE sender = $1 AND \(there)", "data"),
+            ("keyletters WHERE sender = $1 AND \(there)", "data"), ("letters WHERE sender = $1", "data"),
             (
                 """
                 steps s JOIN zones z ON z.number = s.number
@@ -170,13 +185,18 @@ package struct ServerStore: Sendable {
             )
             total += sum?[0].int ?? 0
         }
-        return total
+        let guests = try session.first(
+            "SELECT CAST(COALESCE(SUM(used), 0) AS BIGINT) FROM accounts WHERE sponsor = $1", account)
+        return total + (guests?[0].int ?? 0)
     }
 
     /// What an account uses of its space.
     package func usage(of owner: SessionOwner) throws -> AccountUsage {
-        let row = try database.lookUp("SELECT used FROM accounts WHERE account = $1", [.bytes(owner.accountID)]).first
+        let row = try database.lookUp(
+            "SELECT used, LENGTH(sponsor) FROM accounts WHERE account = $1", [.bytes(owner.accountID)]
+        ).first
         guard let row else { throw ServerFailure(.accountUnknown) }
-        return AccountUsage(usedByteCount: UInt64(max(row[0].int, 0)), byteCountMax: UInt64(max(quota.byteCount, 0)))
+        let limit = row[1].int == 0 ? quota.byteCount : quota.byteCount / Self.guestShare
+        return AccountUsage(usedByteCount: UInt64(max(row[0].int, 0)), byteCountMax: UInt64(max(limit, 0)))
     }
 }

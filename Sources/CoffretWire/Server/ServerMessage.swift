@@ -50,6 +50,13 @@ package enum ServerLimits {
     /// Vaults in which one account is a participant.
     package static let membershipCountMax = 4_096
     package static let letterByteCountMax = 4 << 10
+    /// Letters that wait for one account.
+    package static let letterCountMax = 64
+    /// Vaults that wait for one account's answer.
+    package static let waitingVaultCountMax = 16
+    package static let contactCountMax = 4_096
+    /// Tokens of invitations that one account has open.
+    package static let contactTokenCountMax = 32
     /// All older keys of a vault, sealed under its newest.
     package static let historyByteCountMax = 256 << 10
     /// Branches of a device chain that recoveries replaced.
