@@ -162,7 +162,7 @@ struct ServerLogTests {
         #expect(try client.post([wide]).code == "trust.link.malformed")
         let wider = LinkPost.Item(kind: 3, chainID: vault.id, link: [UInt8](repeating: 0, count: 160 << 10 + 1))
         #expect(try client.post([wider]).code == "server.request.malformed")
-        for kind: UInt8 in [0, 2, 255] {
+        for kind: UInt8 in [0, 4, 255] {
             let other = LinkPost.Item(kind: kind, chainID: vault.id, link: vault.links[0])
             #expect(try client.post([other]).code == "server.request.malformed")
             let news = ChainUpdateRequest([.init(kind: kind, chainID: vault.id, linkCount: 0)])

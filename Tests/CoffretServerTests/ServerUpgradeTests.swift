@@ -65,13 +65,19 @@ struct ServerUpgradeTests {
             """, "number, account, device, time, size"
         ),
         ("invitations", "hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL", "hash, expiry"),
+        (
+            "accounts", "account BYTES NOT NULL PRIMARY KEY, used BIGINT NOT NULL, created BIGINT NOT NULL",
+            "account, used, created"
+        ),
     ]
+    private static let newTables = ["histories", "keyletters", "letters", "contacts", "tokens"]
     private static let formerIndexes = [
         "members_by_account ON members(account)", "steps_by_hash ON steps(number, hash)",
         "swept_of_account ON swept(account, device)", "swept_by_time ON swept(time)",
     ]
     private static let indexes = [
-        "members_by_account", "steps_by_hash", "steps_by_payer", "acks_of_account", "swept_of_sweeper", "swept_by_time",
+        "members_by_account", "steps_by_hash", "steps_by_payer", "steps_by_account", "accounts_of_sponsor",
+        "acks_of_account", "swept_of_sweeper", "swept_by_time",
     ]
 
     /// Makes of a database what the version before had.
@@ -83,6 +89,7 @@ struct ServerUpgradeTests {
                     time BIGINT NOT NULL, PRIMARY KEY(number, account, device));
                 INSERT INTO heard SELECT number, account, device, time FROM acks
                 """.replacingOccurrences(of: "BYTES", with: session.bytesType))
+            for table in newTables { try session.script("DROP TABLE \(table)") }
             for index in indexes { try session.script("DROP INDEX \(index)") }
             for table in formerTables {
                 let columns = table.columns.replacingOccurrences(of: "BYTES", with: session.bytesType)

@@ -253,8 +253,15 @@ extension StoreCheck {
             let object = ZoneObject.random()
             let unknown = try TestAccount()
             #expect(
-                try world.store.take([vault.item(vault.link(.add(unknown.stated, .writer)))], by: account.owner)
+                code {
+                    let link = vault.link(.add(unknown.stated, .writer))
+                    _ = try world.store.take([vault.item(link)], by: account.owner)
+                } == .notAllowed, "as somebody who is here and has not allowed it")
+            let stated = vault.link(heads: [unknown.stated])
+            #expect(
+                try world.store.take([vault.item(stated)], by: account.owner)
                     == .untrusted("trust.member.chain-missing"))
+            try world.allow(account, to: guest)
             try world.post(vault.link(.add(guest.stated, .owner)), to: vault)
             #expect(
                 try world.store.take(

@@ -115,11 +115,19 @@ extension StoreCheck {
             #expect(refusal(world, other, from: shared.writer, to: recipient.id) == .notAllowed)
             let foreign = shared.stranger.letter(to: recipient, .keyWanted, scope: vault.id, subject: [0x81, 0x01])
             #expect(refusal(world, foreign, from: shared.stranger, to: recipient.id) == .notAllowed)
+            // Nor one about a vault in which they are not together.
+            let elsewhere = try world.logVault(shared.writer)
+            let share = shared.writer.letter(to: recipient, .recoveryShare, scope: elsewhere.id)
+            #expect(refusal(world, share, from: shared.writer, to: recipient.id) == .notAllowed)
             // One of each sender, purpose and scope waits; 64 in all.
-            for _ in 1..<ServerLimits.letterCountMax {
-                let scope = SystemRandomSource().bytes(count: 32)
-                let share = shared.writer.letter(to: recipient, .recoveryShare, scope: scope)
-                #expect(refusal(world, share, from: shared.writer, to: recipient.id) == nil)
+            let contacts = try (0..<ServerLimits.letterCountMax / 2).map { _ in try world.account() }
+            try world.store.setContacts(ContactList(contacts.map(\.id)), of: recipient.owner)
+            for (number, contact) in contacts.enumerated() {
+                let purposes: [LetterPurpose] = number == 0 ? [.contactRequest] : [.contactRequest, .contactAnswer]
+                for purpose in purposes {
+                    let letter = contact.letter(to: recipient, purpose, scope: recipient.id)
+                    #expect(refusal(world, letter, from: contact, to: recipient.id) == nil)
+                }
             }
             let full = shared.viewer.letter(to: recipient, .keyWanted, scope: vault.id, subject: [0x81, 0x01])
             #expect(refusal(world, full, from: shared.viewer, to: recipient.id) == .lettersFull)
@@ -156,6 +164,28 @@ extension StoreCheck {
             // A link that is there is taken again, whatever the list says by now.
             try world.store.setContacts(ContactList([]), of: other.owner)
             #expect(try world.numbers([last.item(more)], by: owner.owner) != nil)
+        },
+        StoreCheck(name: "any member puts back a vault that a restored server lost, and nobody else") { world in
+            let (owner, member, stranger) = (try world.account(), try world.account(), try world.account())
+            let vault = try LogVault(owner)
+            // What another server took.
+            vault.take(vault.link(.add(member.stated, .writer)))
+            vault.take(vault.link(.accept(addingLink: try #require(Bytes32(vault.hash(1)))), by: member))
+            for _ in 0..<6 { vault.take(vault.link()) }
+            let items = vault.links.map { vault.item($0) }
+            #expect(
+                try world.store.take(items, by: stranger.owner) == .untrusted("trust.member.founder-differs"))
+            #expect(
+                try world.store.take([items[0]], by: member.owner) == .untrusted("trust.member.founder-differs"))
+            #expect(try world.numbers(items, by: member.owner) == Array(0..<UInt64(items.count)))
+            let entries = try [owner, member].map { try world.store.memberships(of: $0.owner).entries }
+            #expect(entries.map { $0.map(\.zone) } == [[vault.id], [vault.id]])
+            #expect(entries.map { $0.first?.founder } == [owner.id, owner.id])
+            #expect(try world.numbers(items, by: owner.owner) != nil, "asked again, by another")
+            #expect(
+                try world.store.usage(of: member.owner).usedByteCount > world.store.usage(of: owner.owner).usedByteCount
+            )
+            _ = (try world.used(owner), try world.used(member))
         },
         StoreCheck(name: "contact lists, tokens and their limits") { world in
             let account = try world.account()

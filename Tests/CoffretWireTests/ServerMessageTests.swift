@@ -168,6 +168,63 @@ struct ServerMessageTests {
         }
     }
 
+    @Test("R92: with any one bit another, a message is refused, or says what its bytes say")
+    func flippedBits() {
+        for sample in Self.samples where sample.bytes.count <= 256 {
+            for bit in 0..<sample.bytes.count * 8 {
+                var bytes = sample.bytes
+                bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+                guard let again = try? sample.reread(bytes) else { continue }
+                #expect(again == bytes, "\(sample.name), bit \(bit)")
+            }
+        }
+    }
+
+    @Test("R92: messages between people are taken at their limits, and refused one above")
+    func peopleLimits() {
+        func check<Message: ServerMessage>(_ atLimit: Message, _ above: Message) {
+            #expect((try? Message(decoding: atLimit.encoded())) == atLimit, "\(Message.self)")
+            #expect(throws: WireError(.malformed), "\(Message.self)") { try Message(decoding: above.encoded()) }
+        }
+        func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
+        let (letter, longer) = (bytes(ServerLimits.letterByteCountMax), bytes(ServerLimits.letterByteCountMax + 1))
+        let members = ServerLimits.memberCountMax
+        check(PersonalLetter(letter: letter), PersonalLetter(letter: longer))
+        check(PersonalLetter(token: bytes(32), letter: []), PersonalLetter(token: bytes(33), letter: []))
+        check(PersonalLetter(token: bytes(32), letter: []), PersonalLetter(token: bytes(31), letter: []))
+        check(LetterPost([letter]), LetterPost([longer]))
+        check(LetterPost(Array(repeating: [], count: members)), LetterPost(Array(repeating: [], count: members + 1)))
+        check(
+            MemberPost(link: bytes(ServerLimits.linkByteCountMax)),
+            MemberPost(link: bytes(ServerLimits.linkByteCountMax + 1)))
+        check(
+            MemberPost(link: [], history: bytes(ServerLimits.historyByteCountMax)),
+            MemberPost(link: [], history: bytes(ServerLimits.historyByteCountMax + 1)))
+        check(MemberPost(link: [], expectedHead: Self.id), MemberPost(link: [], expectedHead: bytes(33)))
+        let keys = { (count: Int) in
+            ZoneKeys(epoch: 1, history: [], letter: [], lacking: Array(repeating: Self.id, count: count))
+        }
+        check(keys(members), keys(members + 1))
+        let entry = WaitingLetters.Entry(id: Self.id, sender: Self.id, letter: [1])
+        let count = ServerLimits.letterCountMax
+        check(
+            WaitingLetters(Array(repeating: entry, count: count)),
+            WaitingLetters(Array(repeating: entry, count: count + 1)))
+        let contacts = Array(repeating: Self.id, count: ServerLimits.contactCountMax)
+        check(ContactList(contacts), ContactList(contacts + [Self.id]))
+        check(ContactToken(hash: Self.id, expiry: 0, useCount: 0), ContactToken(hash: [], expiry: 0, useCount: 0))
+        let membership = { (role: UInt8, state: UInt8) in
+            Memberships.Entry(
+                zone: Self.id, founder: Self.id, role: role, state: state, adder: Self.id, number: 0, epoch: 1)
+        }
+        let many = Array(repeating: membership(1, 2), count: ServerLimits.membershipCountMax)
+        check(Memberships(many), Memberships(many + [membership(1, 2)]))
+        check(AccountMatches([Self.id]), AccountMatches([Self.id, Self.id]))
+        check(
+            GuestInvitation(invitation: bytes(ServerLimits.invitationByteCountMax)),
+            GuestInvitation(invitation: bytes(ServerLimits.invitationByteCountMax + 1)))
+    }
+
     @Test("ids, addresses and nonces of another size are refused")
     func sizes() {
         let short = [UInt8](repeating: 1, count: 31)

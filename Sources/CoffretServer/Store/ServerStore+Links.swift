@@ -149,7 +149,27 @@ extension ServerStore {
             }
             if let refusal { return refusal }
         }
-        return nil
+        // A vault that is put back by one of its people, and not made by somebody else.
+        let poster = batch.device.chain.accountID
+        let isForeign = batch.vaults.values.contains { $0.isNew && $0.chain.rights.members[poster] == nil }
+        return isForeign ? .untrusted(TrustError.Code.founderDiffers.rawValue) : nil
+    }
+
+    /// Nobody is added without his leave: he lets the one who posts the link write to him, posts it himself, or accepts in
+    /// the same request, so that a vault can be put back. Links that are there are not looked at.
+    private func checkAddition(
+        _ link: UnverifiedLink, _ item: LinkPost.Item, _ acceptances: Set<LinkPost.Item.Acceptance>,
+        by owner: SessionOwner
+    ) throws {
+        guard link.sequenceNumber > 0, case .add(let head, _) = try MemberOperation(decoding: link).kind,
+            head.accountID.bytes != owner.accountID,
+            !acceptances.contains(.init(chainID: item.chainID, accountID: head.accountID.bytes))
+        else { return }
+        let known = try database.lookUp(
+            "SELECT link FROM links WHERE kind = 3 AND chain = $1 AND seq = $2",
+            [.bytes(item.chainID), .int(Int64(clamping: link.sequenceNumber))])
+        guard known.first?[0].bytes != item.link else { return }
+        try checkAddition(of: head.accountID.bytes, by: owner.accountID)
     }
 
     /// Nobody is added without his leave: he lets the one who posts the link write to him, posts it himself, or accepts in
@@ -264,8 +284,17 @@ extension ServerStore {
             return nil
         }
         guard let link else { return nil }
-        let chain = try Self.founded(by: link, batch.device, vaultID: VaultID(id))
+        let founder = try VaultFoundation(decoding: link).accountID
+        let chain = try Self.founded(by: link, try devices(of: founder, batch.device), vaultID: VaultID(id))
         return LinkBatch.Vault(newest: link.encoded, isNew: true, chain: chain)
+    }
+
+    /// The devices of a founder, who need not be the one that posts, nor a member any more.
+    private func devices(of founder: ChainID, _ own: StoredDeviceChain) throws -> StoredDeviceChain {
+        guard founder != own.chain.accountID else { return own }
+        do { return try deviceChain(of: founder.bytes) } catch let failure as ServerFailure
+            where failure.code == .chainUnknown
+        { throw TrustError(.founderDiffers, at: 0) }
     }
 
     /// The link that founded a vault, verified with the line of its founder's devices that it names.
@@ -294,7 +323,9 @@ extension ServerStore {
             "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq", [.bytes(id)])
         do {
             let links = try rows.map { try UnverifiedLink(decoding: $0[0].bytes) }
-            var chain = try Self.founded(by: links[0], batch.stored, vaultID: VaultID(id))
+            let founder = try VaultFoundation(decoding: links[0]).accountID
+            let devices = try devices(of: founder, batch.stored)
+            var chain = try Self.founded(by: links[0], devices, vaultID: VaultID(id))
             let accounts = try accounts(statedBy: links.dropFirst(), &batch)
             for link in links.dropFirst() { try chain.append(link, accounts: accounts) }
             return chain

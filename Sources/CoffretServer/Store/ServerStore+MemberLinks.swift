@@ -10,11 +10,12 @@ extension ServerStore {
         _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, with cargo: LinkCargo?,
         _ session: any SQLSession
     ) throws {
-        let founding = vault.chain.links[0].deviceID.bytes
-        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, as: founding, now: now, by: owner, session) {
+        let first = vault.chain.links[0]
+        let founder = SessionOwner(accountID: first.accountID.bytes, deviceID: first.deviceID.bytes)
+        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, of: founder, now: now, by: owner, session) {
             throw LinksRefusal(outcome: nil)
         }
-        let zone = try zone(id, of: owner, session)
+        let zone = try zone(id, of: vault.isNew ? founder : owner, session)
         let stored = try session.first(
             "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(id))
         guard stored?[0].bytes == vault.newest else { throw LinksRefusal(outcome: nil) }
@@ -31,7 +32,8 @@ extension ServerStore {
         // A history of commits does not become one of logs.
         guard known != nil || zone.head.isEmpty else { throw ServerFailure(.zoneExists) }
         guard known == nil || !vault.steps.isEmpty else { return }
-        try checkRate(of: vault.steps.map(\.effect), in: zone.number, session)
+        // A vault that is put back brings years of them.
+        if !vault.isNew { try checkRate(of: vault.steps.map(\.effect), in: zone.number, session) }
         let time = age.now
         for step in vault.steps {
             try store(step.bytes, .member, id, at: Int64(step.effect.number), now: now, session)

@@ -91,14 +91,14 @@ extension ServerStore {
                 .int(now))
             let shared = try session.first(
                 """
-                SELECT o.number FROM members m JOIN members o ON o.number = m.number JOIN zones z ON z.number = m.number
-                WHERE m.account = $1 AND o.account = $2 AND LENGTH(z.account) > 0 LIMIT 1
-                """, recipient, sender)
+                SELECT z.number FROM zones z JOIN members m ON m.number = z.number JOIN members o ON o.number = z.number
+                WHERE z.zone = $1 AND m.account = $2 AND o.account = $3 AND LENGTH(z.account) > 0
+                """, .bytes(header.scope), recipient, sender)
             let token = try session.first(
                 "UPDATE tokens SET uses = uses - 1 WHERE account = $1 AND hash = $2 AND expiry >= $3 AND uses > 0 RETURNING uses",
                 recipient, .bytes(BLAKE2b.hash(post.token ?? [])), .int(now))
-            let isShown = token != nil && post.token != nil
-            guard exists != nil, contact != nil || !isContact && shared != nil || isShown else {
+            let isShown = token != nil && post.token != nil && isContact
+            guard exists != nil, isContact ? contact != nil || isShown : shared != nil else {
                 throw ServerFailure(.notAllowed)
             }
             if isShown {

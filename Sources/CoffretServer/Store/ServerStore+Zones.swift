@@ -52,16 +52,18 @@ extension ServerStore {
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
             _ = try makeZone(
-                request.vaultID, foundedBy: request.link, as: owner.deviceID, now: now, by: owner, session)
+                request.vaultID, foundedBy: request.link, of: owner, now: now, by: owner, session)
         }
         return try existingZone(request.vaultID, of: owner)
     }
 
     /// Makes a zone of a founding link that was verified. The account is locked.
     ///
+    /// - Parameters:
+    ///   - founder: who signed the link; `owner`, who brings it, may be another.
     /// - Returns: false if there is one.
     func makeZone(
-        _ id: [UInt8], foundedBy link: [UInt8], as device: [UInt8], now: Int64, by owner: SessionOwner,
+        _ id: [UInt8], foundedBy link: [UInt8], of founder: SessionOwner, now: Int64, by owner: SessionOwner,
         _ session: any SQLSession
     ) throws -> Bool {
         guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(id)) == nil else { return false }
@@ -76,14 +78,14 @@ extension ServerStore {
         try store(link, .member, id, at: 0, now: now, session)
         try charge(owner.accountID, Int64(link.count) + Self.rowByteCount, session, .small)
         let number = try session.first("SELECT number FROM zones WHERE zone = $1", .bytes(id))?[0] ?? .null
-        let account = SQLValue.bytes(owner.accountID)
+        let account = SQLValue.bytes(founder.accountID)
         try session.run(
             "INSERT INTO members(number, account, role, accepted, since) VALUES($1, $2, 1, 1, 0)", number, account)
         // A vault's id is the hash of the link that founds it.
         try session.run(
             """
             INSERT INTO steps(number, seq, hash, account, device, payer, sort, time) VALUES($1, 0, $2, $3, $4, $5, 0, $6)
-            """, number, .bytes(id), account, .bytes(device), account, .int(age.now))
+            """, number, .bytes(id), account, .bytes(founder.deviceID), .bytes(owner.accountID), .int(age.now))
         return true
     }
 
