@@ -172,23 +172,6 @@ extension ServerStore {
         try checkAddition(of: head.accountID.bytes, by: owner.accountID)
     }
 
-    /// Nobody is added without his leave: he lets the one who posts the link write to him, posts it himself, or accepts in
-    /// the same request, so that a vault can be put back. Links that are there are not looked at.
-    private func checkAddition(
-        _ link: UnverifiedLink, _ item: LinkPost.Item, _ acceptances: Set<LinkPost.Item.Acceptance>,
-        by owner: SessionOwner
-    ) throws {
-        guard link.sequenceNumber > 0, case .add(let head, _) = try MemberOperation(decoding: link).kind,
-            head.accountID.bytes != owner.accountID,
-            !acceptances.contains(.init(chainID: item.chainID, accountID: head.accountID.bytes))
-        else { return }
-        let known = try database.lookUp(
-            "SELECT link FROM links WHERE kind = 3 AND chain = $1 AND seq = $2",
-            [.bytes(item.chainID), .int(Int64(clamping: link.sequenceNumber))])
-        guard known.first?[0].bytes != item.link else { return }
-        try checkAddition(of: head.accountID.bytes, by: owner.accountID)
-    }
-
     private func judge(
         _ link: UnverifiedLink, _ item: LinkPost.Item, _ index: Int, _ batch: inout LinkBatch
     ) throws -> LinksOutcome? {
