@@ -100,6 +100,9 @@ class World:
         return [each for each in json.loads(self.coffret("ls", "--json", "--all"))["items"] if not each["isTrashed"]]
 
     def new_note(self):
+        # A session that ends a moment later would leave its draft to the note that comes.
+        wait("all sessions to be over", lambda: not self.sessions())
+        wait("all drafts to be saved", lambda: self.notes() is not None and not self.is_kept())
         for each in self.notes():
             self.coffret("rm", "--yes", each["id"])
         self.coffret("new", input="# Diary\n\nBegun.\n")

@@ -81,6 +81,8 @@ async function start() {
   drawSidebar();
   await reload();
   await showSelected();
+  // A key before this would open something that the first list takes away again.
+  listenForKeys();
   await refreshSidebar();
   const whole = await ask("item.list", { vault: state.vault, includesAll: true, limit: 1 }, { byProgram: true });
   if (whole.total === 0 && !openItem()) pane().replaceChildren(welcome());
@@ -222,5 +224,4 @@ addEventListener("drop", (event) => {
 
 dark.addEventListener("change", look);
 look();
-listenForKeys();
 start().catch((error) => { if (error instanceof Locked) showLocked(); else { root.replaceChildren(el("main", { class: "lock" }, el("h1", {}, String(error?.message ?? error)))); } });
