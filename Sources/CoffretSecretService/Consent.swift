@@ -85,24 +85,24 @@ final class Consent {
         text.unicodeScalars.map { $0 == "%" ? "%25" : $0 == "\n" ? "%0A" : String($0) }.joined()
     }
 
-    /// - Returns: true once, when the question was answered; the answer is in `isAllowed`.
-    func poll() -> Bool {
-        guard var asked = question else { return false }
+    /// - Returns: the program, once, when the question about it was answered; the answer is in `isAllowed`.
+    func poll() -> String? {
+        guard var asked = question else { return nil }
         var part = [UInt8](repeating: 0, count: 4096)
         let count = unsafe read(asked.answers, &part, part.count)
-        if count < 0, errno == EAGAIN || errno == EINTR { return false }
+        if count < 0, errno == EAGAIN || errno == EINTR { return nil }
         if count > 0 { asked.received += part.prefix(count) }
         question = asked
         // A greeting, and an answer to each command; the last is that to the question.
         let lines = String(decoding: asked.received, as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false)
         guard count <= 0 || lines.count > Self.answerCount || asked.received.count > Self.byteCountMax else {
-            return false
+            return nil
         }
         end()
         let isYes = lines.count > Self.answerCount && lines[Self.answerCount - 1].hasPrefix("OK")
         if isYes { try? programs.add(asked.program) }
-        return true
+        return asked.program
     }
 
     /// Takes the question away that nobody waits for any more.

@@ -97,7 +97,7 @@ package final class SecretService {
                 noteState()
             }
             if let hasUnlocked = unlocking.poll() { endPrompts(hasUnlocked: hasUnlocked) }
-            if consent.poll() { endPrompts(hasUnlocked: true) }
+            if let program = consent.poll() { endPrompts(hasUnlocked: true, after: program) }
         }
     }
 
@@ -107,15 +107,20 @@ package final class SecretService {
         guard isOpen != wasOpen else { return }
         wasOpen = isOpen
         if !isOpen { searches = [] }
+        noteState(isOpen: isOpen, to: nil)
+    }
+
+    /// - Parameter client: a connection; nil for everybody who listens.
+    func noteState(isOpen: Bool, to client: String?) {
         bus.signal(
             SecretPath.collectionPath, Self.properties, "PropertiesChanged",
             [
                 .text("org.freedesktop.Secret.Collection"), .properties([("Locked", .flag(!isOpen))]),
                 .array("s", [.text("Items")]),
-            ])
+            ], to: client)
         bus.signal(
             SecretPath.servicePath, "org.freedesktop.Secret.Service", "CollectionChanged",
-            [.path(SecretPath.collectionPath)])
+            [.path(SecretPath.collectionPath)], to: client)
     }
 
     /// Whether entries are open to the caller: the store is, and the person has said yes to its program.

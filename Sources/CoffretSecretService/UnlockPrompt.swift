@@ -94,20 +94,24 @@ extension SecretService {
     }
 
     /// The person has answered: prompts that were shown have their end, but for those of programs that are asked about next.
-    func endPrompts(hasUnlocked: Bool) {
+    ///
+    /// - Parameter answered: the program that the person was asked about just now; a no is not asked about again.
+    func endPrompts(hasUnlocked: Bool, after answered: String? = nil) {
         noteState()
         let isOpen = hasUnlocked && vault.isOpen
         for (path, prompt) in prompts where prompt.isShown {
-            if isOpen, !isAllowed(prompt.owner), consent.ask(bus.program(of: prompt.owner), vault: vault.grant.vault) {
-                continue
-            }
-            complete(path, hasUnlocked: isOpen && isAllowed(prompt.owner))
+            let program = bus.program(of: prompt.owner)
+            let isAllowed = consent.isAllowed(program)
+            if isOpen, !isAllowed, program != answered, consent.ask(program, vault: vault.grant.vault) { continue }
+            complete(path, hasUnlocked: isOpen && isAllowed)
         }
     }
 
     private func complete(_ path: String, hasUnlocked: Bool) {
         guard let prompt = prompts.removeValue(forKey: path) else { return }
         let objects = hasUnlocked ? opened(prompt.objects) : []
+        // To a program that the person has just said yes to, nobody else's store was locked.
+        if hasUnlocked { noteState(isOpen: true, to: prompt.owner) }
         bus.signal(
             path, "org.freedesktop.Secret.Prompt", "Completed", [.flag(!hasUnlocked), .variant(.paths(objects))],
             to: prompt.owner)
