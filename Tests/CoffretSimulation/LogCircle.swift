@@ -109,7 +109,7 @@ extension LogDevice {
     ) throws -> Int? {
         var options = LogSync.Options()
         (options.change, options.shown, options.hurries) = (change, shown, true)
-        options.introduced = try other.map { other in
+        options.introduced = other.map { other in
             FollowedAccount(other.chain, replaced: [], watch: ChainWatch(confirmedAt: now))
         }
         for _ in 0..<4 {

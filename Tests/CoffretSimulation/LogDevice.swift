@@ -9,7 +9,7 @@ package import CoffretServer
 package import CoffretStorage
 package import CoffretSync
 package import CoffretTestSupport
-internal import CoffretTrust
+package import CoffretTrust
 package import CoffretWire
 
 package final class LogDevice: LogKeyring {
