@@ -47,6 +47,7 @@ package final class LogCircle {
         let person = try LogPerson(guestOf: people[0])
         people.append(person)
         try person.enter(self)
+        try (person.server as? LogServer)?.admit(people.map(\.account), by: person)
         return person
     }
 

@@ -74,6 +74,12 @@ package final class LogServer: LogSite {
 
     package func admit(_: DeviceSecrets, of _: ChainID) {}
 
+    /// A person lets others add him to vaults.
+    func admit(_ accounts: [ChainID], by person: LogPerson) throws {
+        let others = accounts.filter { $0 != person.account }.map(\.bytes)
+        try store.setContacts(ContactList(others), of: person.devices[0].owner)
+    }
+
     package func answer(
         _ request: LogRequest, in zone: [UInt8], by owner: SessionOwner, page: (LogPage) throws -> Void
     ) throws -> LogReply {

@@ -25,6 +25,8 @@ struct SharingTests {
             try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
             // The first look at what waits founds the identity to which keys are sealed.
             try person.succeed("share", "requests")
+            // Nobody is added who has not let that person in.
+            if person !== alice { try person.succeed("share", "requests", "--from", account(of: alice)) }
         }
 
         func account(of person: CoffretRunner) throws -> String {

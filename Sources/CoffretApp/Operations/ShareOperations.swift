@@ -72,6 +72,7 @@ extension ShareRequests: PerformedOperation {
         try desk.follow(sync.account)
         // Without one nobody can seal anything to this account.
         try sync.people.ownIdentity()
+        if let from { try desk.welcome(from, sync) }
         let names = try desk.personNames()
         var answer = Answer()
         for intake in try desk.waitingVaults(sync) {
@@ -83,6 +84,17 @@ extension ShareRequests: PerformedOperation {
 }
 
 extension StoreDesk {
+    /// Lets a person add the own account to vaults, beside those with whom it has one.
+    fileprivate func welcome(_ wanted: String, _ sync: AccountSync) throws {
+        var welcome: Set<ChainID> = [try findPerson(wanted, sync).accountID]
+        for record in try store.vaults where record.kind == .synced {
+            guard let members = try? VaultMembers(record, store, PersonNames()) else { continue }
+            welcome.formUnion(members.rights.rights.members.keys)
+        }
+        welcome.remove(try store.keyring.accountID())
+        try sync.account.connection.setContacts(welcome.sortedByBytes)
+    }
+
     /// Vaults into which somebody added the account, and that it has not accepted.
     fileprivate func waitingVaults(_ sync: AccountSync) throws -> [VaultIntake] {
         var found: [VaultIntake] = []
