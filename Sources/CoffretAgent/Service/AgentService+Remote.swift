@@ -35,7 +35,12 @@ extension AgentService {
         guard browserActs[path, default: BrowserActs()].permit(.join, at: BootClock.now) else { return }
         // Being asked is no use of the store.
         withOpenKeys(of: path, for: nil, isUse: false) {
-            guard !self.isAnswering(path), let store = self.stores[path] else { return }
+            guard let store = self.stores[path] else { return }
+            // Another one was faster while the keys were opened.
+            guard !self.isAnswering(path) else {
+                self.asks[path, default: []].insert(relayID, at: 0)
+                return
+            }
             self.answer(relayID, store)
         }
     }

@@ -51,7 +51,12 @@ extension RemoteAnswer: PerformedOperation {
             log.note(.refused, code: FailureCode.of(error))
             throw error
         }
-        if reminds == true { try lending.tag(Self.reminder) }
+        if reminds == true {
+            // It was sent, whatever becomes of the tag.
+            do { try lending.tag(Self.reminder) } catch {
+                desk.surroundings.person?.warn("it was sent, but the item did not get the tag \(Self.reminder)")
+            }
+        }
         var answer = Answer()
         (answer.title, answer.label, answer.page) = (
             lending.title, lending.label, page.place.isEmpty ? nil : page.place
