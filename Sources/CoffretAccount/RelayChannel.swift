@@ -13,11 +13,14 @@ package final class RelayChannel {
 
     /// Waits on the relay: asks for an id.
     ///
-    /// - Parameter account: the one whose devices are notified.
+    /// - Parameters:
+    ///   - account: the one whose devices are notified.
+    ///   - device: the only one of them that is, because it is asked for a value.
     package init(
-        waitingAt settings: HTTPSettings, account: AccountName? = nil, random: any RandomSource
+        waitingAt settings: HTTPSettings, account: AccountName? = nil, device: UniqueID? = nil, random: any RandomSource
     ) throws {
-        let query = account.map { "?account=" + Hex.encode($0.bytes) } ?? ""
+        var query = account.map { "?account=" + Hex.encode($0.bytes) } ?? ""
+        if let device { query += "&device=" + device.hex }
         socket = try inAccount(
             WebSocketConnection(
                 settings, path: "/v1/relay" + query, messageByteCountMax: ServerLimits.relayMessageByteCountMax,

@@ -106,6 +106,16 @@ package final class ServerConnection {
         }
     }
 
+    /// Relay ids at which somebody asks this session's device for a value, oldest first.
+    ///
+    /// None at a server that does not know of that yet.
+    package func asks() throws -> [UniqueID] {
+        let response = try send("GET", "/v1/asks", accepted: [200, 404])
+        guard response.status == 200 else { return [] }
+        let answer: PairingRequests = try Self.read(response)
+        return answer.requests.map(\.relayID)
+    }
+
     // MARK: The chain
 
     /// How often a link is signed anew because another device was faster.

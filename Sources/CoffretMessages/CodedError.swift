@@ -90,6 +90,7 @@ extension InteropError: PlacedError {}
 extension SSHError: PlacedError {}
 extension HTTPError: PlacedError {}
 extension PairingError: ListedError {}
+extension RemoteError: PlacedError {}
 extension AccountError: PlacedError, CausedError {}
 extension SyncError: PlacedError, CausedError {}
 

@@ -51,7 +51,7 @@ struct OpenAPITests {
     @Test("routes, methods and statuses are those of the server")
     func described() throws {
         let operations = try Self.operations()
-        let server = try ServerProcessTests.open(try ServerProcessTests.folder())
+        let server = try ServerProcessTests.open(try ServerProcessTests.folder(), "--ask-page", "yes")
         let client = try ServerProcessTests.client(server)
         let zone = try ServerProcessTests.zone(client)
         let stranger = ServerClient(port: server.port, account: try TestAccount())

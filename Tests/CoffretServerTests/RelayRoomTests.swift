@@ -72,10 +72,59 @@ struct RelayRoomTests {
         let rooms = RelayRooms(random: SystemRandomSource())
         let service = ServerService(store: store, configuration: ServerConfiguration(), rooms: rooms) { "" }
         let name = Hex.encode(Array(account.id.prefix(ServerLimits.accountNameByteCount)))
-        _ = try service.openRelay(for: name)
-        #expect(rooms.count == 1)
+        let device = UniqueID.generate(from: SystemRandomSource()).hex
+        _ = try service.openRelay(for: name, device: nil)
+        _ = try service.openRelay(for: name, device: device)
+        #expect(rooms.count == 2)
         database.isFailing = true
-        #expect(throws: ServerFailure(.storageUnavailable)) { try service.openRelay(for: name) }
-        #expect(rooms.count == 1)
+        for device in [nil, device] {
+            #expect(throws: ServerFailure(.storageUnavailable)) { try service.openRelay(for: name, device: device) }
+        }
+        #expect(rooms.count == 2)
+    }
+
+    @Test(
+        "R47, R150: whoever asks one device waits for it alone, four at most, and is told nothing of accounts and devices"
+    )
+    func askedDevice() throws {
+        let directory = try TemporaryDirectory("relay")
+        let database = try SQLiteDatabase(path: directory.file("server.db"))
+        defer { database.close() }
+        try ServerStore.initialize(database, random: SystemRandomSource())
+        let store = try ServerStore(database: database, random: SystemRandomSource(), clock: MovingClock())
+        let account = try TestAccount()
+        _ = try store.register(AccountRegistration(link: account.firstLink), policy: .open)
+        let rooms = RelayRooms(random: SystemRandomSource())
+        let service = ServerService(store: store, configuration: ServerConfiguration(), rooms: rooms) { "" }
+        try database.listen { notice in
+            guard case .ask(let accountID, let deviceID, let relayID) = notice else { return }
+            #expect(StoreNotice(decoding: notice.encoded) == notice)
+            rooms.asks.add(relayID, for: accountID + deviceID.bytes)
+        }
+        let name = Hex.encode(Array(account.id.prefix(ServerLimits.accountNameByteCount)))
+        let (device, other) = (
+            UniqueID.generate(from: SystemRandomSource()), UniqueID.generate(from: SystemRandomSource())
+        )
+        func relayID(_ response: ServerResponse) throws -> [UInt8] {
+            guard case .webSocket(.relayCreator(let id)) = response.body else { throw ServerFailure(.malformed) }
+            return id
+        }
+        var ids: [[UInt8]] = []
+        for _ in 0..<6 { ids.append(try relayID(service.openRelay(for: name, device: device.hex))) }
+        let listed = rooms.asks.requests(for: account.id + device.bytes).requests.map(\.relayID.bytes)
+        #expect(listed == Array(ids.prefix(4)))
+        #expect(rooms.asks.requests(for: account.id + other.bytes).requests.isEmpty)
+        #expect(rooms.board.requests(for: account.id).requests.isEmpty, "none of them asks to join")
+        // One that was joined, or whose client left, is listed no more.
+        #expect(rooms.claim(ids[0]))
+        rooms.close(ids[1])
+        #expect(rooms.asks.requests(for: account.id + device.bytes).requests.count == 2)
+        // The same answer for an account that is not there, and a refusal for what is no id.
+        _ = try relayID(service.openRelay(for: "0123456789abcdef", device: device.hex))
+        for (name, device) in [
+            (name, "12"), (name, device.hex.uppercased()), (name, String(repeating: "g", count: 32)), (nil, device.hex),
+        ] {
+            #expect(throws: ServerFailure.self) { try service.openRelay(for: name, device: device) }
+        }
     }
 }

@@ -1,6 +1,7 @@
 // Hidden items: no command shows what is in them to nobody. The one thing to keep true: the list of commands comes from
 // the program itself, so that a new command is not forgotten here.
 
+import CoffretBase
 import CoffretTestSupport
 import Foundation
 import Testing
@@ -63,6 +64,7 @@ struct HiddenItemTests {
     private static func calls(_ world: World) -> [Call] {
         let item = world.id
         let reference = "coffret://Personal/Band/username"
+        let page = "COFFRET-ASK:1:" + Base32.rfc4648Unpadded.encode([1, 97] + [UInt8](repeating: 0, count: 80))
         return [
             Call("show", [item], .asks), Call("show", [item, "--reveal"], .asks),
             Call("show", [item, "--at", world.oldest], .asks), Call("show", [item, "--field", "username"], .asks),
@@ -94,6 +96,8 @@ struct HiddenItemTests {
             Call("unarchive", [item], .names), Call("rm", [item], .names), Call("ls", ["--trash"], .names),
             Call("show", [item], .asks), Call("restore", [item], .names), Call("ls", [], .names),
             Call("compact", [], .isSilent), Call("backup create", ["copy"], .isSilent),
+            Call("answer", [page, item, "username"], .fails("remote.item.withheld")),
+            Call("ask", [item, "--from", "tower"], .fails("account.not-joined")),
             // Neither has a terminal or an agent here.
             Call("find", ["Band"], .fails("cli.terminal.needed")),
             Call("open", ["--browser"], .fails("agent.store.locked")),
@@ -103,7 +107,8 @@ struct HiddenItemTests {
     /// Commands without a call above: they make things, work with keys, devices, servers or other programs' data, or serve.
     /// Those that read items have tests of their own for hidden ones.
     private static let others: Set<String> = [
-        "agent log", "agent settings", "token new", "token ls", "token rm", "agent start", "agent status", "agent stop",
+        "agent log", "agent settings", "ask-page", "token new", "token ls", "token rm", "agent start", "agent status",
+        "agent stop",
         "backup ls", "backup prune", "backup restore", "backup schedule", "backup verify", "browser install",
         "browser log", "browser ls", "browser unpair", "completions", "credential cargo", "credential docker",
         "credential kubectl", "credential pip",

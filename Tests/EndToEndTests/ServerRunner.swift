@@ -18,6 +18,7 @@ final class ServerRunner {
     private var process: SpawnedProcess
     private let reserved: ReservedPort
     var port: UInt16 { reserved.number }
+    var processID: Int32 { process.processID }
     private let options: [String]
 
     var databasePath: String { folder.file("data/server.sqlite") }

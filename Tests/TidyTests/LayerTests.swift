@@ -165,11 +165,17 @@ struct LayerTests {
         #expect(
             manifest.contains(
                 "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'"))
+        // One page is served, whole as it lies in the program, where the operator switched it on; no program of Coffret opens it.
+        let pages = ["Sources/CoffretServer/HTTP/HTTPExchange.swift": ["text/html"]]
+        var served: [String] = []
         for file in SourceTree.sources where ["CoffretServer", "coffret-server"].contains(file.target) {
-            for kind in ["text/html", "javascript", "application/wasm", "Web/extension", "Web/page"] {
+            for kind in ["text/html", "javascript", "application/wasm", "Web/extension", "Web/page"]
+            where pages[file.path]?.contains(kind) != true {
                 #expect(!file.text.contains(kind), "\(file.path) has \(kind)")
             }
+            served += file.text.matches(of: /\.page\(\w[^)]*\)/).map { String($0.output) }
         }
+        #expect(served.filter { !$0.contains("let ") } == [".page(AskPage.content)"])
     }
 
     @Test("the extension's id in Chromium follows from its key, and the host and the packages name it")

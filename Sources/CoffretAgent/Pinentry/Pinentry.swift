@@ -92,6 +92,31 @@ final class Pinentry {
         return answer
     }
 
+    /// Asks for a yes or no.
+    ///
+    /// - Parameters:
+    ///   - isWanted: asked again and again meanwhile; the question goes once it says no.
+    /// - Returns: whether the person said yes; a question that went unanswered is a no.
+    func confirm(
+        _ description: String, accept: String, refuse: String, timeout: Duration, while isWanted: () -> Bool
+    ) -> Bool {
+        _ = send("SETDESC \(Self.escaped(description))")
+        _ = send("SETOK \(accept)")
+        _ = send("SETCANCEL \(refuse)")
+        // Programs that do not know it are ended below.
+        _ = send("SETTIMEOUT \(timeout.components.seconds)")
+        guard write("CONFIRM") else { return false }
+        let end = BootClock.now.advanced(by: timeout)
+        while true {
+            var waiting = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
+            if unsafe poll(&waiting, 1, 250) > 0 { return readAnswer() != nil }
+            guard BootClock.now.duration(to: end) > .zero, isWanted() else {
+                kill(processID, SIGTERM)
+                return false
+            }
+        }
+    }
+
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -108,18 +133,20 @@ final class Pinentry {
     /// Sends a command and reads its answer.
     ///
     /// - Returns: the data that came; nil for an error.
-    private func send(_ command: String) -> SecretBytes? {
+    private func send(_ command: String) -> SecretBytes? { write(command) ? readAnswer() : nil }
+
+    private func write(_ command: String) -> Bool {
         let bytes = Array((command + "\n").utf8)
         var offset = 0
         while offset < bytes.count {
             let count = unsafe bytes.withUnsafeBytes {
-                unsafe write(output, $0.baseAddress! + offset, $0.count - offset)
+                unsafe Glibc.write(output, $0.baseAddress! + offset, $0.count - offset)
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return nil }
+            guard count > 0 else { return false }
             offset += count
         }
-        return readAnswer()
+        return true
     }
 
     private func readAnswer() -> SecretBytes? {

@@ -17,6 +17,8 @@ final class AgentChild {
         case tending(store: String)
         /// Lets a person pair a browser with a store.
         case pairing(store: String)
+        /// Answers another device of the account, which asks for a value of the store.
+        case remote(store: String)
         /// Judges a secret.
         case judge(AgentSecretHead)
         /// Asks whether the person is there, for a child that works with a store.
@@ -35,7 +37,7 @@ final class AgentChild {
             switch self {
             case .sync(let store), .tending(let store), .connection(let store),
                 .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store),
-                .pairing(let store):
+                .pairing(let store), .remote(let store):
                 store
             case .judge: nil
             }
@@ -52,6 +54,8 @@ final class AgentChild {
             case (.sync, .refused), (.connection, .refused), (.pairing, .refused): false
             case (.session(_, .bridge), .permitWanted(let act)): act == .fill
             case (.pairing, .permitWanted(let act)): act == .pairing
+            case (.remote, .permitWanted(let act)): act == .remote
+            case (.sync, .askWaits): true
             case (_, .refused), (.presence, .confirmed), (.wrapping, .idleLock), (.unwrapping, .idleLock): true
             case (.judge(let asked), .opened(let opened)):
                 asked.kind != .presence && opened.store == asked.store && asked.wanted.allows(opened.intervals)

@@ -11,17 +11,23 @@ internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
 
-/// Counts of values and questions that browsers of a store get so many times only.
+/// Counts of values and questions that browsers and other devices get so many times only.
 enum BrowserAct: UInt8, Hashable, Sendable {
     /// Values of a login.
     case fill = 1
     /// A question to the person for six digits.
     case pairing = 2
+    /// A question to the person whether another device is to have a value.
+    case remote = 3
+    /// A connection to whoever waits on the relay, known or not.
+    case join = 4
 
     fileprivate var bound: (count: Int, duration: Duration) {
         switch self {
         case .fill: (10, .seconds(60))
         case .pairing: (3, .seconds(600))
+        case .remote: (5, .seconds(600))
+        case .join: (30, .seconds(600))
         }
     }
 }

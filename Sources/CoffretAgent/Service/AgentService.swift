@@ -51,6 +51,8 @@ package final class AgentService {
     var ready: [(client: AgentPeer?, body: () -> Void)] = []
     /// When browsers got something lately, by store.
     var browserActs: [String: BrowserActs] = [:]
+    /// Relay ids at which other devices wait for an answer, by store.
+    var asks: [String: [UniqueID]] = [:]
     /// SSH connections that wait for keys.
     var sshWaitingCount = 0
     /// Tells the person of something that sync met; called in children only.
@@ -172,6 +174,7 @@ package final class AgentService {
             askPresence(for: child)
             answerPermits(of: child)
             takeRequests(of: child)
+            takeAsks(of: child)
         case .sshListener(let store): acceptSSH(store)
         }
     }
@@ -337,6 +340,7 @@ package final class AgentService {
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
         case .tending: return
+        case .remote(let store): return startNextAsk(of: store)
         case .wrapping(let store):
             if let store = stores[store], child.lockReason == nil { store.keep(child.idleLock) }
             return
@@ -393,7 +397,7 @@ package final class AgentService {
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted:
+            .permitWanted, .askWaits:
             break
         }
     }

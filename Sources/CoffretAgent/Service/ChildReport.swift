@@ -45,12 +45,15 @@ enum ChildReport: Sendable {
     /// A browser wants something that it gets so many times only.
     case permitWanted(BrowserAct)
 
+    /// Somebody waits at this relay id and asks the store's device for a value.
+    case askWaits(UniqueID)
+
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted:
+            .permitWanted, .askWaits:
             false
         }
     }
@@ -145,6 +148,10 @@ enum ChildReport: Sendable {
             encoder.encodeArrayHeader(count: 2)
             encoder.encode(unsigned: 14)
             encoder.encode(unsigned: UInt64(act.rawValue))
+        case .askWaits(let relayID):
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 15)
+            encoder.encode(bytes: relayID.bytes)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -212,6 +219,7 @@ enum ChildReport: Sendable {
                     throw CBORError(.unexpectedItem, byteOffset: 0)
                 }
                 return .permitWanted(act)
+            case (15, 2): return .askWaits(try Self.readRecord(from: &decoder))
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }

@@ -41,7 +41,7 @@ extension AgentService {
                 let worker = SyncWorker(
                     path: path, key: key, control: 3, stateDirectory: stateDirectory, memory: memory,
                     renewed: { AgentChild.report($0, over: 3) },
-                    note: { notify($0) })
+                    note: { notify($0) }, asked: { AgentChild.report(.askWaits($0), over: 3) })
             else { return SyncWorker.Ending.failed.rawValue }
             return worker.run().rawValue
         }

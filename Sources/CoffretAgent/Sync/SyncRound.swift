@@ -38,6 +38,8 @@ final class SyncRound {
     private let random: any RandomSource
     private let clock: any WallClock
     private let note: (SyncNews) -> Void
+    /// Called with the relay ids of those that ask this device for a value.
+    private let asked: (UniqueID) -> Void
     private let requests: PairingWatch
     var schedule: SyncSchedule<String>
     /// Whose files are fetched when; behind everything else.
@@ -64,6 +66,9 @@ final class SyncRound {
     private var unreadableVaults: Set<String> = []
     private var isAccountDue = false
     private var isRequestDue = false
+    private var isAskDue = false
+    /// Those that the agent knows of.
+    private var knownAsks: Set<UniqueID> = []
     private var hasAcknowledged: Set<String> = []
     private(set) var state: AgentSyncState?
     private var isOver = false
@@ -79,7 +84,7 @@ final class SyncRound {
     init(
         store: Store, server: ServerRecord, open: @escaping () throws -> Store, key: SyncKey, records: SyncRecords,
         file: AgentSyncFile?, waiter: SyncWaiter, requests: PairingWatch, random: any RandomSource,
-        clock: any WallClock, note: @escaping (SyncNews) -> Void
+        clock: any WallClock, note: @escaping (SyncNews) -> Void, asked: @escaping (UniqueID) -> Void
     ) throws {
         self.store = store
         self.open = open
@@ -102,6 +107,7 @@ final class SyncRound {
         self.random = random
         self.clock = clock
         self.note = note
+        self.asked = asked
         self.requests = requests
         schedule = SyncSchedule(random: random)
         files = FileSchedule(random: random)
@@ -116,6 +122,7 @@ final class SyncRound {
         while !isOver {
             if isAccountDue, schedule.isUp { followAccount() }
             if isRequestDue, schedule.isUp { lookForRequests() }
+            if isAskDue, schedule.isUp { lookForAsks() }
             if isOver { break }
             switch schedule.next(at: now) {
             case .connect: connect()
@@ -249,6 +256,7 @@ final class SyncRound {
             schedule.noticed(vault, .pull)
         case .mailbox, .chain: isAccountDue = true
         case .pairing: isRequestDue = true
+        case .ask: isAskDue = true
         }
     }
 
@@ -274,6 +282,7 @@ final class SyncRound {
             schedule.connected(Array(vaults.keys), at: now)
             isAccountDue = true
             isRequestDue = true
+            isAskDue = true
             show(.connected)
         } catch {
             lost(error)
@@ -333,6 +342,19 @@ final class SyncRound {
         do {
             let waiting = try connection.pairingRequests(now: clock.now)
             for request in requests.news(waiting, now: clock.now) { note(.deviceAsks(digits: request.digits)) }
+        } catch {
+            lost(error)
+        }
+    }
+
+    /// Finds out who asks this device for a value. It is not answered here: a person has to be asked.
+    private func lookForAsks() {
+        guard let connection else { return }
+        isAskDue = false
+        do {
+            let waiting = try connection.asks()
+            for relayID in waiting where !knownAsks.contains(relayID) { asked(relayID) }
+            knownAsks = Set(waiting)
         } catch {
             lost(error)
         }

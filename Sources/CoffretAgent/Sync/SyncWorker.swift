@@ -37,6 +37,7 @@ final class SyncWorker {
     private let random = SystemRandomSource()
     private let requests: PairingWatch
     private let note: (SyncNews) -> Void
+    private let asked: (UniqueID) -> Void
     private var idleGeneration: UInt64 = 0
 
     /// - Parameters:
@@ -45,9 +46,11 @@ final class SyncWorker {
     ///   - memory: where changes of the keyring are remembered.
     ///   - renewed: called when the keyring was changed here or elsewhere, with what the agent has to know of it.
     ///   - note: called with what a person may want to know.
+    ///   - asked: called with the relay ids of those that ask this device for a value.
     init?(
         path: String, key: SyncKey, control: Int32, stateDirectory: String, memory: GenerationMemory?,
-        renewed: @escaping @Sendable (ChildReport) -> Void, note: @escaping (SyncNews) -> Void
+        renewed: @escaping @Sendable (ChildReport) -> Void, note: @escaping (SyncNews) -> Void,
+        asked: @escaping (UniqueID) -> Void
     ) {
         guard let waiter = SyncWaiter(control: control) else { return nil }
         self.path = path
@@ -55,6 +58,7 @@ final class SyncWorker {
         self.control = control
         self.waiter = waiter
         self.note = note
+        self.asked = asked
         requests = PairingWatch(
             PairingAttemptsFile(stateDirectory: stateDirectory, fileSystem: PosixFileSystem()))
         environment = StoreEnvironment(
@@ -113,7 +117,7 @@ final class SyncWorker {
         }
         return try SyncRound(
             store: store, server: server, open: open, key: key, records: records, file: file, waiter: waiter,
-            requests: requests, random: random, clock: clock, note: note)
+            requests: requests, random: random, clock: clock, note: note, asked: asked)
     }
 
     /// Nothing to do: without keys, until the keyring or the setting is another one.

@@ -37,7 +37,8 @@ enum AgentLogCommand {
             for entry in shown {
                 table.add([
                     context.relativeTime.moment((entry.last ?? entry.time).milliseconds),
-                    TextWidth.displaySafe(entry.token ?? entry.browser ?? entry.session), what(entry, titles),
+                    TextWidth.displaySafe(entry.token ?? entry.browser ?? entry.device ?? entry.session),
+                    what(entry, titles),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

@@ -34,6 +34,7 @@ enum RootCommand {
             KeyCommand.description, DoctorCommand.description,
             CompactCommand.description, BackupCommand.description,
             ServerCommand.description, SyncCommand.description, DeviceCommand.description,
+            AskCommand.description, AnswerCommand.description, AskPageCommand.description,
             HelpCommand.description, CompletionsCommand.description, CompleteWordsCommand.description,
             ClipboardGuard.description,
         ],

@@ -61,6 +61,18 @@ extension HelpTasks {
                     "What two devices changed differently; coffret conflicts resolve settles it."),
             ]),
         HelpTask(
+            name: "secret-elsewhere", title: "use one secret on another machine",
+            keywords: ["ask", "remote", "foreign", "library", "qr", "one-time", "borrowed", "lend"],
+            steps: [
+                .text("The device that has it confirms. The server in between sees nothing."),
+                .command("coffret ask GitHub --from tower", "On a device of yours that does not have it."),
+                .text("On a machine that is not yours, open the page and show its code:"),
+                .command("coffret ask-page", "Writes the page: coffret ask-page > ask.html, to be carried there."),
+                .command(
+                    "coffret answer COFFRET-ASK:1:M5QXEZDFNY GitHub code",
+                    "On your device, with the code that the page shows. Send a one-time code rather than a password."),
+            ]),
+        HelpTask(
             name: "older-server", title: "what to do when the server shows an older or another state",
             keywords: ["rollback", "rolled", "older", "server", "restored", "fork", "explain", "attack"],
             steps: [

@@ -49,7 +49,7 @@ package struct FailureMeaning: Sendable {
     package static let listHint = "coffret ls shows what there is, coffret search finds it"
 
     /// All areas. A code stands in one of them.
-    package static let areas = [items, stores, keys, devices, refusals, formats, surroundings]
+    package static let areas = [items, stores, keys, devices, remote, refusals, formats, surroundings]
 
     private static let table: [String: FailureMeaning] = areas.reduce(into: [:]) { table, area in
         table.merge(area) { first, _ in first }

@@ -168,6 +168,7 @@ extension ServerResponse {
         case .cbor(let bytes): unsafe response = unsafe Self.copied(bytes, type: "application/cbor")
         case .octets(let bytes): unsafe response = unsafe Self.copied(bytes, type: "application/octet-stream")
         case .text(let text): unsafe response = unsafe Self.copied(Array(text.utf8), type: "text/plain; version=0.0.4")
+        case .page(let bytes): unsafe response = unsafe Self.copied(bytes, type: "text/html; charset=utf-8")
         case .stream(let stream):
             let context = StreamContext(stream, server, exchange)
             unsafe response = unsafe MHD_create_response_from_callback(
@@ -197,6 +198,7 @@ extension ServerResponse {
         switch body {
         case .cbor(let bytes), .octets(let bytes): bytes.count
         case .text(let text): text.utf8.count
+        case .page(let bytes): bytes.count
         case .empty, .stream, .webSocket: 0
         }
     }

@@ -18,6 +18,7 @@ extension RouteTable {
             service.store.isHealthy() ? ServerResponse(200, .text("ok\n")) : ServerResponse(503, .text("storage\n"))
         },
         .open("GET", "/metrics", "metrics") { service, _ in ServerResponse(200, .text(service.metricsText())) },
+        .open("GET", "/ask", "ask.page") { service, _ in try service.askPage() },
         .open("POST", "/v1/login/challenge", "login.challenge", .costly, body: 1 << 10, .here) { service, request in
             let message = try request.message(LoginChallengeRequest.self)
             return ServerResponse(200, try service.store.challenge(message, serverName: service.configuration.name))
@@ -142,8 +143,11 @@ extension RouteTable {
         .owned("GET", "/v1/pairings", "pairings.list") { service, _, owner in
             ServerResponse(200, service.rooms.board.requests(for: owner.accountID))
         },
+        .owned("GET", "/v1/asks", "asks.list") { service, _, owner in
+            ServerResponse(200, service.rooms.asks.requests(for: owner.accountID + owner.deviceID))
+        },
         .open("GET", "/v1/relay", "relay.create", .costly, isWebSocket: true, .writing) { service, request in
-            try service.openRelay(for: request.query("account"))
+            try service.openRelay(for: request.query("account"), device: request.query("device"))
         },
         .open("GET", "/v1/relay/{relay}", "relay.join", .costly, isWebSocket: true) { service, request in
             guard service.rooms.claim(request.id) else { throw ServerFailure(.relayUnknown) }

@@ -31,25 +31,23 @@ final class ServerService: Sendable {
 
     var certificateFingerprint: [UInt8] { fingerprint.withLock { $0 } }
 
-    /// Opens a relay id, and tells the named account's devices that somebody waits there.
+    /// Opens a relay id, and tells the named account's devices, or one of them, that somebody waits there.
     ///
-    /// Whoever asks is not told whether there is such an account, or whether it heard of him.
-    func openRelay(for name: String?) throws -> ServerResponse {
-        var prefix: [UInt8] = []
-        if let name {
-            guard let bytes = try? Hex.decode(name), bytes.count == ServerLimits.accountNameByteCount,
-                name == Hex.encode(bytes)
-            else {
-                throw ServerFailure(.malformed, "account")
-            }
-            prefix = bytes
-        }
+    /// Whoever asks is not told whether there is such an account or device, or whether it heard of him.
+    func openRelay(for name: String?, device: String?) throws -> ServerResponse {
+        let prefix = try Self.identifier(name, byteCount: ServerLimits.accountNameByteCount, "account")
+        let deviceID = try Self.identifier(device, byteCount: UniqueID.byteCount, "device").map { UniqueID(bytes: $0) }
+        guard prefix != nil || deviceID == nil else { throw ServerFailure(.malformed, "account") }
         let id = try rooms.open()
         do {
-            if name != nil, let accountID = try store.account(named: prefix), rooms.board.admits(accountID),
-                let relayID = UniqueID(bytes: id)
-            {
-                try store.announcePairing(relayID, to: accountID)
+            if let prefix, let accountID = try store.account(named: prefix), let relayID = UniqueID(bytes: id) {
+                if let deviceID {
+                    if let deviceID, rooms.asks.admits(accountID + deviceID.bytes) {
+                        try store.announceAsk(relayID, to: deviceID, of: accountID)
+                    }
+                } else if rooms.board.admits(accountID) {
+                    try store.announcePairing(relayID, to: accountID)
+                }
             }
         } catch {
             // Nobody will ever join it.
@@ -57,6 +55,27 @@ final class ServerService: Sendable {
             throw error
         }
         return ServerResponse(101, .webSocket(.relayCreator(id: id)))
+    }
+
+    /// The page of one-time requests, where the operator switched it on. Its other rules stand in the page itself.
+    func askPage() throws -> ServerResponse {
+        guard configuration.servesAskPage else { throw ServerFailure(.unknownRoute) }
+        var response = ServerResponse(200, .page(AskPage.content))
+        response.fields = [
+            ("Content-Security-Policy", "frame-ancestors 'none'"), ("X-Content-Type-Options", "nosniff"),
+            ("Referrer-Policy", "no-referrer"),
+            ("Cross-Origin-Opener-Policy", "same-origin"),
+        ]
+        return response
+    }
+
+    /// Hexadecimal digits of the query; nil if they are missing.
+    private static func identifier(_ digits: String?, byteCount: Int, _ name: String) throws -> [UInt8]? {
+        guard let digits else { return nil }
+        guard let bytes = try? Hex.decode(digits), bytes.count == byteCount, digits == Hex.encode(bytes) else {
+            throw ServerFailure(.malformed, name)
+        }
+        return bytes
     }
 
     // MARK: Zones

@@ -103,6 +103,8 @@ final class LiveLoop {
         case .adopt(let socket): isRunning ? adopt(socket) : socket.close()
         case .notice(.event(let accountID, let bytes)): tell(accountID, bytes)
         case .notice(.pairing(let accountID, _)): tell(accountID, ServerEvent.pairing(accountID: accountID).encoded())
+        case .notice(.ask(let accountID, let deviceID, _)):
+            tell(accountID, ServerEvent.ask(accountID: accountID).encoded(), device: deviceID.bytes)
         case .notice(.sessionsEnded(let accountID, let deviceID)):
             for descriptor in listeners[accountID] ?? [] {
                 guard let connection = connections[descriptor], case .events(let owner) = connection.socket.kind,
@@ -121,9 +123,14 @@ final class LiveLoop {
     }
 
     /// Sends an event to all of an account's listening devices.
-    private func tell(_ accountID: [UInt8], _ event: [UInt8]) {
+    ///
+    /// - Parameter device: if it is for one of them alone.
+    private func tell(_ accountID: [UInt8], _ event: [UInt8], device: [UInt8]? = nil) {
         for descriptor in listeners[accountID] ?? [] {
             guard let connection = connections[descriptor] else { continue }
+            if let device {
+                guard case .events(let owner) = connection.socket.kind, owner.deviceID == device else { continue }
+            }
             connection.machine.send(.binary(event))
             hub.counts.eventsSent.add(1, ordering: .relaxed)
             if connection.pendingByteCount > Self.eventBacklogByteCountMax {

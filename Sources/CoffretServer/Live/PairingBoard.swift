@@ -1,11 +1,11 @@
-// Which relay ids wait for which account. The one thing to keep true: strangers fill it, so it is bounded for each
+// Which relay ids wait for which account, or for one device of it. The one thing to keep true: strangers fill it, so it is bounded for each
 // account and as a whole, and what it holds is gone in ten minutes.
 
 internal import CoffretBase
 internal import CoffretWire
 internal import Synchronization
 
-/// New devices, by their own word, that wait on the relay for an account's devices.
+/// Clients that wait on the relay for an account's devices: new ones, by their own word, or those that ask one device for a value.
 ///
 /// Each process of a server holds all of them: they are announced through the database and kept in none.
 final class PairingBoard: Sendable {
@@ -16,14 +16,25 @@ final class PairingBoard: Sendable {
 
     private static let accountCountMax = 10_000
 
+    /// By account, or by account and device.
     private let accounts = Mutex<[[UInt8]: [Waiting]]>([:])
-    /// How often an account is told: four at once, and then one in a minute.
-    private let limit = RateLimiter(RateLimiter.Rate(burst: 4, perSecond: 1.0 / 60), bucketCountMax: accountCountMax)
+    private let lifetimeMilliseconds: Int64
+    /// How often an account, or a device, is told: so many at once, and then one in a minute.
+    private let limit: RateLimiter
+
+    /// - Parameters:
+    ///   - lifetimeMilliseconds: how long who waits is listed.
+    ///   - burst: how many are announced at once.
+    init(lifetimeMilliseconds: Int64, burst: Int) {
+        self.lifetimeMilliseconds = lifetimeMilliseconds
+        limit = RateLimiter(
+            RateLimiter.Rate(burst: Double(burst), perSecond: 1.0 / 60), bucketCountMax: Self.accountCountMax)
+    }
 
     /// Whether one more may be announced to an account now.
     func admits(_ accountID: [UInt8]) -> Bool {
         let now = Monotonic.milliseconds
-        let count = accounts.withLock { Self.current($0[accountID], now).count }
+        let count = accounts.withLock { current($0[accountID], now).count }
         guard count < ServerLimits.pairingRequestCountMax else { return false }
         let nanoseconds = Monotonic.nanoseconds
         return limit.bucket(accountID, now: nanoseconds).take(limit.rate, now: nanoseconds) == 0
@@ -34,12 +45,12 @@ final class PairingBoard: Sendable {
         accounts.withLock { accounts in
             if accounts.count >= Self.accountCountMax {
                 accounts = accounts.compactMapValues {
-                    let left = Self.current($0, now)
+                    let left = current($0, now)
                     return left.isEmpty ? nil : left
                 }
                 guard accounts.count < Self.accountCountMax || accounts[accountID] != nil else { return }
             }
-            let known = Self.current(accounts[accountID], now)
+            let known = current(accounts[accountID], now)
             guard known.count < ServerLimits.pairingRequestCountMax else { return }
             accounts[accountID] = known + [Waiting(relayID: relayID, since: now)]
         }
@@ -62,13 +73,13 @@ final class PairingBoard: Sendable {
             // Inside the lock: nobody has begun to wait after it.
             let now = Monotonic.milliseconds
             return PairingRequests(
-                Self.current(accounts[accountID], now).map {
+                current(accounts[accountID], now).map {
                     .init(relayID: $0.relayID, age: UInt64(max(0, now - $0.since)))
                 })
         }
     }
 
-    private static func current(_ waiting: [Waiting]?, _ now: Int64) -> [Waiting] {
-        (waiting ?? []).filter { now - $0.since < RelayRooms.lifetimeMilliseconds }
+    private func current(_ waiting: [Waiting]?, _ now: Int64) -> [Waiting] {
+        (waiting ?? []).filter { now - $0.since < lifetimeMilliseconds }
     }
 }

@@ -92,6 +92,9 @@ enum ServerCommands {
         try store.database.listen { notice in
             if case .sessionsEnded = notice { store.sessionChanges.note() }
             if case .pairing(let accountID, let relayID) = notice { rooms.board.add(relayID, for: accountID) }
+            if case .ask(let accountID, let deviceID, let relayID) = notice {
+                rooms.asks.add(relayID, for: accountID + deviceID.bytes)
+            }
             hub.post(.notice(notice))
         }
         hub.start()

@@ -28,6 +28,8 @@ package struct ServerConfiguration: Sendable, Equatable {
     package var requestsPerSecondPerAddress = 50
     package var requestsPerSecondPerAccount = 500
     package var bodyMemoryByteCount = 128 << 20
+    /// Whether `/ask` serves the page of one-time requests. Whoever runs the server could then alter it.
+    package var servesAskPage = false
     package var log = ServerLog.Level.normal
 
     package init() {}
@@ -39,7 +41,7 @@ package struct ServerConfiguration: Sendable, Equatable {
         "name", "listen", "metrics-listen", "data", "postgres", "registration", "tls-certificate", "tls-key",
         "fingerprint",
         "trust-forwarded-for", "quota-bytes", "quota-zones", "threads", "connections", "connections-per-address",
-        "requests-per-second-per-address", "requests-per-second-per-account", "body-memory", "log",
+        "requests-per-second-per-address", "requests-per-second-per-account", "body-memory", "ask-page", "log",
     ]
 
     /// Changes one setting.
@@ -80,6 +82,9 @@ package struct ServerConfiguration: Sendable, Equatable {
                 throw ServerFailure(.configuration, "trust-forwarded-for is yes or no")
             }
             trustsForwardedFor = value == "yes"
+        case "ask-page":
+            guard value == "yes" || value == "no" else { throw ServerFailure(.configuration, "ask-page is yes or no") }
+            servesAskPage = value == "yes"
         case "quota-bytes": quota.byteCount = Int64(try number(1...Int.max))
         case "quota-zones": quota.zoneCount = Int64(try number(1...1_000_000))
         case "threads": threadCount = try number(1...64)

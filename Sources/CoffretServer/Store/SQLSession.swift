@@ -97,6 +97,8 @@ package enum StoreNotice: Equatable, Sendable {
     case sessionsEnded(accountID: [UInt8], deviceID: [UInt8])
     /// A device that belongs to nobody yet waits on the relay for an account's devices.
     case pairing(accountID: [UInt8], relayID: UniqueID)
+    /// A client waits on the relay for one device of an account.
+    case ask(accountID: [UInt8], deviceID: UniqueID, relayID: UniqueID)
     /// Notices may have been missed: everybody who listens is to come again. Never sent between processes.
     case missed
 
@@ -105,6 +107,7 @@ package enum StoreNotice: Equatable, Sendable {
         case .event(let accountID, let bytes): [1] + accountID + bytes
         case .sessionsEnded(let accountID, let deviceID): [2] + accountID + deviceID
         case .pairing(let accountID, let relayID): [3] + accountID + relayID.bytes
+        case .ask(let accountID, let deviceID, let relayID): [4] + accountID + deviceID.bytes + relayID.bytes
         case .missed: []
         }
     }
@@ -118,6 +121,11 @@ package enum StoreNotice: Equatable, Sendable {
         case 3:
             guard let relayID = UniqueID(bytes: rest) else { return nil }
             self = .pairing(accountID: accountID, relayID: relayID)
+        case 4:
+            guard let deviceID = UniqueID(bytes: Array(rest.prefix(UniqueID.byteCount))),
+                let relayID = UniqueID(bytes: Array(rest.dropFirst(UniqueID.byteCount)))
+            else { return nil }
+            self = .ask(accountID: accountID, deviceID: deviceID, relayID: relayID)
         default: return nil
         }
     }

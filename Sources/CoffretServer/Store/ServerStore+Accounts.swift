@@ -168,4 +168,11 @@ extension ServerStore {
             try session.notify(.pairing(accountID: accountID, relayID: relayID))
         }
     }
+
+    /// Tells one device of an account, whichever process it listens at, that somebody asks it. Nothing is stored.
+    package func announceAsk(_ relayID: UniqueID, to deviceID: UniqueID, of accountID: [UInt8]) throws {
+        try database.write { session in
+            try session.notify(.ask(accountID: accountID, deviceID: deviceID, relayID: relayID))
+        }
+    }
 }

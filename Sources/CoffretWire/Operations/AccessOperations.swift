@@ -157,6 +157,7 @@ package struct AccessEntry: Record {
     package var program: String?
     package var token: String?
     package var browser: String?
+    package var device: String?
     package var operation: String?
     package var vault: String?
     package var item: String?
@@ -173,6 +174,7 @@ package struct AccessEntry: Record {
         RecordField("program", \.program, "who opened the session, as the system knows it"),
         RecordField("token", \.token, "name of the token"),
         RecordField("browser", \.browser, "name of the paired browser (`bridge.md`)"),
+        RecordField("device", \.device, "name of the device, or the page, that asked (`remote.md`)"),
         RecordField("operation", \.operation, "what was asked for"),
         RecordField("vault", \.vault, "id of the vault that it was about"),
         RecordField("item", \.item, "id of the item that it was about"),

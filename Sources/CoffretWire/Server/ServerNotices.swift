@@ -50,7 +50,8 @@ package struct MailboxEntries: ServerMessage {
     package init(from decoder: inout CBORDecoder) throws(CBORError) { entries = try Self.form.decode(&decoder) }
 }
 
-/// `GET /v1/pairings`: [[relay id(16), age]…], oldest first. New devices, by their own word, that wait on the relay.
+/// `GET /v1/pairings`, and `GET /v1/asks` in the same form: [[relay id(16), age]…], oldest first. New devices, by their own word, that
+/// wait on the relay; or clients that ask this device for a value.
 package struct PairingRequests: ServerMessage {
     package struct Request: Equatable, Sendable, CBORRecord {
         /// 16 bytes, made by the server.
@@ -80,7 +81,7 @@ package struct PairingRequests: ServerMessage {
 }
 
 /// One message of `GET /v1/events`: [1, zone id(32), head(32) or empty, cursor], [2, account(32)],
-/// [3, chain kind, id(32), sequence number] or [4, account(32)].
+/// [3, chain kind, id(32), sequence number], [4, account(32)] or [5, account(32)].
 package enum ServerEvent: ServerMessage {
     case zone(id: [UInt8], head: [UInt8]?, cursor: [UInt8])
     case mailbox(accountID: [UInt8])
@@ -88,6 +89,8 @@ package enum ServerEvent: ServerMessage {
     case chain(kind: UInt8, id: [UInt8], sequenceNumber: UInt64)
     /// Somebody waits on the relay and says that he is a new device.
     case pairing(accountID: [UInt8])
+    /// Somebody waits on the relay and asks this device for a value.
+    case ask(accountID: [UInt8])
 
     private static let zoneLayout = CBORLayout(
         version: 1, { (id: $0, head: $1, cursor: $2) }, CBORField("zone", \.id, .zone),
@@ -101,8 +104,10 @@ package enum ServerEvent: ServerMessage {
     }
 
     package static var notation: String {
-        [zoneLayout.notation, accountLayout(2).notation, chainLayout.notation, accountLayout(4).notation]
-            .joined(separator: " / ")
+        [
+            zoneLayout.notation, accountLayout(2).notation, chainLayout.notation, accountLayout(4).notation,
+            accountLayout(5).notation,
+        ].joined(separator: " / ")
     }
 
     package func encode(to encoder: inout CBOREncoder) {
@@ -111,6 +116,7 @@ package enum ServerEvent: ServerMessage {
         case .mailbox(let accountID): Self.accountLayout(2).encode(accountID, to: &encoder)
         case .chain(let kind, let id, let number): Self.chainLayout.encode((kind, id, number), to: &encoder)
         case .pairing(let accountID): Self.accountLayout(4).encode(accountID, to: &encoder)
+        case .ask(let accountID): Self.accountLayout(5).encode(accountID, to: &encoder)
         }
     }
 
@@ -124,6 +130,7 @@ package enum ServerEvent: ServerMessage {
             let chain = try Self.chainLayout.decode(from: &decoder)
             self = .chain(kind: chain.kind, id: chain.id, sequenceNumber: chain.sequenceNumber)
         case 4: self = .pairing(accountID: try Self.accountLayout(4).decode(from: &decoder))
+        case 5: self = .ask(accountID: try Self.accountLayout(5).decode(from: &decoder))
         default: throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         }
     }

@@ -1,0 +1,80 @@
+// One request of another device, from the relay to the person and back. Invariant: the person has read which device wants what, and has
+// said yes, before a value is read.
+
+internal import CoffretAccount
+internal import CoffretApp
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretPairing
+internal import CoffretTerminal
+internal import CoffretTrust
+internal import CoffretWire
+
+/// The process that answers one request. Spec: Spec/remote.md section 3.
+struct RemoteAttendant {
+    let hosted: HostedStore
+    let relayID: UniqueID
+    /// Where the person is.
+    let places: [String: String]
+    /// Asks the agent whether the person may be asked once more.
+    let mayAsk: () -> Bool
+
+    /// - Returns: the exit code of the process.
+    func serve() -> Int32 {
+        do {
+            let environment = try hosted.environment()
+            let store = try hosted.open(environment)
+            // Whoever is no device of the account, or asked for another request, is nobody: there is nothing to say or to log.
+            let answering = try RemoteAnswering(joining: relayID, of: store, random: environment.random)
+            let begun = BootClock.now
+            let desk = StoreDesk(store, DeskSurroundings(stateDirectory: environment.stateDirectory))
+            let device = desk.deviceName(answering.device.id.bytes)
+            let log = RemoteLog(desk, operation: RemoteAsk.name, device: device)
+            do {
+                let value = try value(for: answering, from: device, on: desk, begun)
+                try answering.answer(.value(value))
+                log.note(.asked)
+            } catch {
+                log.note(.refused, code: FailureCode.of(error))
+                try? answering.answer(.refused(Self.code(error)))
+            }
+            return 0
+        } catch {
+            return 1
+        }
+    }
+
+    private func value(
+        for answering: RemoteAnswering, from device: String, on desk: StoreDesk, _ begun: BootInstant
+    ) throws -> RemoteValue {
+        guard mayAsk() else { throw RemoteError(.pausing) }
+        let request = answering.request
+        let lending = try Lending(request.item, vault: nil, field: request.field, on: desk)
+        guard let pinentry = try? Pinentry.start(places) else { throw RemoteError(.unattended) }
+        let question = """
+            Your device "\(TextWidth.displaySafe(device))" asks for
+            \(lending.words)
+
+            It is sent once. Refuse if you did not ask for it there.
+            """
+        let isGranted = pinentry.confirm(
+            question, accept: "Send once", refuse: "Refuse", timeout: RemoteLimits.duration
+        ) { answering.isWanted }
+        guard begun.duration(to: BootClock.now) < RemoteLimits.duration else { throw RemoteError(.unanswered) }
+        guard isGranted else { throw RemoteError(.refused) }
+        return try lending.value()
+    }
+
+    /// What the other device is told.
+    private static func code(_ error: any Error) -> RemoteError.Code {
+        switch error {
+        case let error as RemoteError: error.code == .itemWithheld ? .itemNotFound : error.code
+        case let error as CoreError where error.code == .itemNotFound: .itemNotFound
+        case let error as CoreError where error.code == .itemAmbiguous: .itemAmbiguous
+        case let error as CoreError where error.code == .fieldNotFound: .fieldNotFound
+        case let error as CommandFailure where error.code == CLIErrorCode.fieldNotFound.rawValue: .fieldNotFound
+        default: .failed
+        }
+    }
+}
