@@ -83,4 +83,25 @@ struct LogCostTests {
         }
         #expect(reads[1] <= reads[0] + 4, "\(reads)")
     }
+
+    @Test("a text in the place of another one costs no older version, in bytes or in reads of large entries")
+    func anotherText() throws {
+        let world = try LogWorld()
+        let repository = try world.create()
+        // One entry with a tree of changes.
+        let first = (0..<700).map { LogWorld.put(LogWorld.text($0), "the first text of note \($0)") }
+        try repository.commit(first, time: 1)
+        for number in 0..<20 {
+            let words = text(world.generator, lineCount: 16).joined(separator: "\n")
+            let bytes = repository.journalByteCount
+            try repository.commit([LogWorld.put(LogWorld.text(7), words)], time: Int64(number))
+            #expect(repository.journalByteCount - bytes <= words.utf8.count + 500)
+        }
+        repository.close()
+        let reader = try world.open(mode: .readOnly)
+        _ = try reader.present()
+        let before = reader.readCount
+        #expect(try reader.history(of: LogWorld.item(7)).count == 21)
+        #expect(reader.readCount - before <= 60)
+    }
 }

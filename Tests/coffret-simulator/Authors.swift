@@ -66,7 +66,13 @@ enum Authors {
 
     /// A row of the kernel's table for this process, in MiB.
     private static func memory(_ row: String) -> Int {
-        guard let bytes = try? PosixFileSystem().readFile("/proc/self/status", byteCountMax: 1 << 16) else { return 0 }
+        let file = unsafe open("/proc/self/status", O_RDONLY)
+        guard file >= 0 else { return 0 }
+        defer { close(file) }
+        // The kernel says no size.
+        var bytes = [UInt8](repeating: 0, count: 1 << 14)
+        let count = unsafe read(file, &bytes, bytes.count)
+        bytes.removeLast(bytes.count - max(count, 0))
         let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix(row) }
         return (line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) } ?? 0)
             / 1_024

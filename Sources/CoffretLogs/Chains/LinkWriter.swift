@@ -61,9 +61,12 @@ package struct LinkWriter {
         let newest = members.state.states[members.state.count - 1].epoch
         let lacksOwn = keys.vaultKey(ofEpoch: newest) == nil
         let random = repository.sealingRandom
+        // Each sync asks; a store that is not that large need not count what lies behind the base.
+        let mayBeLarge = repository.blobs.fileByteCount >= LinkSchedule.byteCountMax
         return try repository.step { (machine) throws(StorageError) -> Due? in
             let links = try machine.due()
-            let isRootDue = try machine.isRootDue(now: now, byteCount: machine.byteCountBehindBase())
+            let byteCount = mayBeLarge ? try machine.byteCountBehindBase() : 0
+            let isRootDue = machine.isRootDue(now: now, byteCount: byteCount)
             let lacksKey = lacksOwn && machine.lacksKey(ofEpoch: newest, now: now)
             let state = machine.members.newestState
             let isEpochDue = state.oldestEpoch > state.epoch
