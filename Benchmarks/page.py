@@ -3,7 +3,9 @@
 Each engine shows the real page, with Benchmarks/page/measure.js behind it, which does what a person does and waits for the frame.
 """
 
+import contextlib
 import glob
+import itertools
 import json
 import os
 import pathlib
@@ -29,13 +31,13 @@ def fill(folder):
     vocabulary = sorted({"".join(chance.choices(letters, weights=range(26, 0, -1), k=chance.randint(3, 10))) for _ in range(30_000)})
     chance.shuffle(vocabulary)
     vocabulary[40:40 + 60 * len(SCREEN_WORDS):60] = SCREEN_WORDS
-    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
+    weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(len(vocabulary))))
     source = folder / "source"
     source.mkdir()
     for index in range(COUNT):
-        words = chance.choices(vocabulary, weights=weights, k=90)
+        words = chance.choices(vocabulary, cum_weights=weights, k=90)
         (source / f"note-{index:06}.md").write_text(f"# {' '.join(words[:4])} {index}\n\n{' '.join(words[4:])}\n")
-    lines = [f"- [ ] {' '.join(chance.choices(vocabulary, weights=weights, k=9))} **{number}** `code` #tag/{number % 7}" for number in range(3_598)]
+    lines = [f"- [ ] {' '.join(chance.choices(vocabulary, cum_weights=weights, k=9))} **{number}** `code` #tag/{number % 7}" for number in range(3_598)]
     (source / "long.md").write_text("# Log of the longest summer\n\n" + "\n".join(lines) + "\n")
     (source / "short.md").write_text("# Short and longest\n\nNothing but this line.\n")
     (folder / "coffret").mkdir(mode=0o700)
@@ -190,9 +192,14 @@ ROWS = [
 
 
 def main(engines):
-    with tempfile.TemporaryDirectory(prefix="coffret-page-") as name:
+    kept = os.environ.get("COFFRET_BENCH_STORE")
+    with contextlib.nullcontext(kept) if kept else tempfile.TemporaryDirectory(prefix="coffret-page-") as name:
         folder = pathlib.Path(name)
-        store = fill(folder)
+        folder.mkdir(exist_ok=True)
+        store = fill(folder) if not (folder / "store").exists() else Store(folder)
+        store.environment["COFFRET_TPM"] = "off"
+        if engines == ["none"]:
+            return
         store.asking = {name: value for name, value in store.environment.items() if name != "COFFRET_PASSPHRASE_FILE"}
         page = folder / "page"
         make_page(page)

@@ -51,7 +51,7 @@ with sync_playwright() as playwright:
             shown = [] if world["isEmpty"] else listed
             played |= {"item.list": lambda: {"items": shown if fields.get("limit") != 1 else shown[:1], "total": len(shown)}, "conflict.list": lambda: {"items": [{"id": forked["id"], "title": forked["title"], "conflicts": ["text"]}] if shown else []},
                        "item.read": lambda: sealed if fields["item"] == sealed["id"] else forked, "conflict.read": lambda: {"id": forked["id"], "title": forked["title"], "conflicts": both},
-                       "link.list": lambda: {"links": [], "backlinks": []}, "note.unlock": lambda: {}, "conflict.settle": lambda: {}, "draft.settle": lambda: {"items": []}}
+                       "link.list": lambda: {"links": [], "backlinks": []}, "note.unlock": lambda: {}, "conflict.settle": lambda: {}, "note.lock": lambda: {"notes": []}, "draft.settle": lambda: {"items": []}}
         if name in played:
             route.fulfill(status=200, content_type="application/json", body=json.dumps({"ok": played[name]()}))
             return
@@ -100,6 +100,14 @@ with sync_playwright() as playwright:
     page.keyboard.press("Enter")
     wait("one is taken", "document.querySelector('.toast')?.innerText.startsWith('Taken.')")
     check("the page has said which", [each["with"].get("number") for each in asked if each["do"] == "conflict.settle"] == [1])
+    page.get_by_role("button", name="Lock this note").focus()
+    page.keyboard.press("Enter")
+    wait("it asks which passphrase", "document.querySelector('dialog[open]')?.innerText.includes('Lock this note?')")
+    screen("lock-note")
+    page.get_by_role("button", name="A new passphrase").focus()
+    page.keyboard.press("Enter")
+    wait("it is locked", "document.querySelector('.toast')?.innerText === 'It is locked.'")
+    check("the page has said which note, and no passphrase", [{**each["with"], "vault": ""} for each in asked if each["do"] == "note.lock"] == [{"notes": [forked["id"]], "isNew": True, "vault": ""}])
     page.locator(".rows").focus()
     for key in ["End", "Enter"]:
         page.keyboard.press(key)

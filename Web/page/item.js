@@ -5,7 +5,7 @@ import { el } from "./el.js";
 import { icon, iconButton } from "./icons.js";
 import { ask, Locked } from "./session.js";
 import { allows, state, tell } from "./state.js";
-import { confirmed, refused, toast } from "./dialogs.js";
+import { confirmed, refused, sheet, toast } from "./dialogs.js";
 import { NoteEditor } from "./editor.js";
 import { copyByKey, fieldsForm, fieldsPane, stopFields } from "./fields.js";
 import { addFiles, chooseFiles, dropPictures, fileCards, pictureNode } from "./files.js";
@@ -216,6 +216,8 @@ function bar() {
     iconButton("clock", words.history, toggleHistory, { "aria-pressed": String(mode === "history") }),
     item.isTrashed ? null : iconButton("pin", item.isPinned ? words.unpin : words.pin, togglePin, { "aria-pressed": String(item.isPinned) }),
     item.isTrashed || item.isSealed || item.isVeiled ? null : iconButton("clip", words.addFile, addFile),
+    item.kind !== "note" || item.isTrashed || item.isSealed || item.isVeiled || !allows("note.lock") ? null
+      : iconButton(item.isLocked ? "open" : "lock", item.isLocked ? words.releaseNote : words.lockNote, item.isLocked ? releaseNote : askToLock),
     item.isTrashed ? null : iconButton("box", item.isArchived ? words.unarchive : words.archiveIt, toggleArchive, { "aria-pressed": String(item.isArchived) }),
     item.isTrashed ? null : iconButton("trash", words.trashIt, trashItem));
 }
@@ -298,6 +300,27 @@ async function showLinks(id, links) {
     const count = found.backlinks.length;
     links.textContent = count === 0 ? "" : count === 1 ? "1 note links here" : `${count} notes link here`;
   } catch { links.textContent = ""; }
+}
+
+/** Asks under which passphrase the note is to lie. The window asks for the passphrase itself. */
+function askToLock() {
+  const { id } = item;
+  const choose = (/** @type {() => void} */ close, /** @type {boolean} */ isNew) => { close(); void changeLock("note.lock", { notes: [id], ...(isNew ? { isNew } : {}) }, "It is locked."); };
+  sheet(words.lockNoteAsk, (close) => [
+    el("p", { class: "dim" }, words.lockNoteMore),
+    el("div", { class: "row end" }, el("button", { type: "button", class: "button", onclick: close }, words.cancel),
+      el("button", { type: "button", class: "button", onclick: () => choose(close, false) }, words.knownPassphrase),
+      el("button", { type: "button", class: "button primary", onclick: () => choose(close, true) }, words.newPassphrase))]);
+}
+
+const releaseNote = () => changeLock("note.release", { notes: [item.id] }, "It is a note as others are.");
+
+/** @param {string} operation @param {Record<string, unknown>} fields @param {string} text */
+async function changeLock(operation, fields, text) {
+  if (!(await leaveItem())) return;
+  try { await ask(operation, { ...fields, vault: state.vault }); toast(text); } catch (error) { refused(error); }
+  tell("saved");
+  tell("reopen");
 }
 
 function lockedNote() {

@@ -59,7 +59,9 @@ export const words = {
   cancel: "Cancel", save: "Save", title: "Title", generate: "Make a new password", remove: "Take this field away", addField: "Add a field",
   putBack: "Put it back", removeForGood: "Remove for good", bringBack: "Bring it back", lockedNote: "This note is locked.",
   lockedNoteMore: "It is sealed under a passphrase of its own.", lockedNoteTab: "The page in a browser does not open it: coffret note unlock does, in a terminal.",
-  openNote: "Open it", thisComputer: "This computer", devices: "Devices", bringIn: "Bring in, take out", passwords: "Passwords", settings: "Settings", today: "Today's note", menu: "Vaults and tags", files: "Files", addFile: "Add a file", notes: "Notes",
+  openNote: "Open it", lockNote: "Lock this note", releaseNote: "Take the lock off", lockNoteAsk: "Lock this note?",
+  lockNoteMore: "Its text is sealed under a passphrase of its own, also while the store is open. Earlier versions stay readable in the history.",
+  knownPassphrase: "A passphrase of locked notes", newPassphrase: "A new passphrase", thisComputer: "This computer", devices: "Devices", bringIn: "Bring in, take out", passwords: "Passwords", settings: "Settings", today: "Today's note", menu: "Vaults and tags", files: "Files", addFile: "Add a file", notes: "Notes",
 };
 
 /** @param {string} kind @param {number} count */
