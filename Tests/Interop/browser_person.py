@@ -59,8 +59,15 @@ class Person:
 
     def connect(self, world, picture=None):
         """Pairs the browser; gives the digits and the question."""
-        self.browser.options()
-        wait("the button", lambda: self.browser.in_page("document.querySelector('main').dataset.state") == "unpaired")
+        for attempt in range(4):
+            # A page of an extension that is still being started can stay without its interfaces.
+            self.browser.options()
+            try:
+                wait("the button", lambda: self.browser.in_page("document.querySelector('main')?.dataset.state") == "unpaired", 60)
+                break
+            except AssertionError:
+                if attempt == 3:
+                    raise
         self.browser.do_in_page("document.querySelector('main button').click()")
         shown = wait("the digits", lambda: self.browser.in_page("document.querySelector('.digits')?.textContent"))
         if picture:

@@ -38,11 +38,11 @@ async function choice(title, note, right, name) {
     return node("div", { class: "choice" }, node("label", { class: "tick" }, box, title), node("p", { class: "soft" }, note));
 }
 
+const pairing = await readPairing();
+if (pairing) show("paired", node("p", {}, words.paired(pairing.name)), button(words.again));
+else show("unpaired", node("h1", {}, "Coffret"), node("p", {}, words.unpaired), button());
+
 const choices = [await choice(words.offers, words.offersNote, { origins: ["https://*/*"] }, "offers")];
 // Firefox lets no extension answer for passkeys.
 if (!api.runtime.getBrowserInfo) choices.push(await choice(words.passkeys, words.passkeysNote, { permissions: ["webAuthenticationProxy"] }, "passkeys"));
 document.querySelector("main").after(node("section", {}, ...choices));
-
-const pairing = await readPairing();
-if (pairing) show("paired", node("p", {}, words.paired(pairing.name)), button(words.again));
-else show("unpaired", node("h1", {}, "Coffret"), node("p", {}, words.unpaired), button());
