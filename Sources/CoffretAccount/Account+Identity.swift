@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretHTTP
 package import CoffretKeys
 package import CoffretLogs
 package import CoffretTrust
