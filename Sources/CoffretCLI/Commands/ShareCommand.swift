@@ -147,7 +147,7 @@ enum ShareCommand {
                 table.add([
                     String(vault.id.prefix(8)), vault.name.map { "\"\(TextWidth.displaySafe($0))\"" } ?? "?",
                     vault.role.rawValue,
-                    "from " + (vault.fromName.map(TextWidth.displaySafe) ?? String(vault.from.prefix(8))),
+                    "from " + (vault.fromName.map { TextWidth.displaySafe($0) } ?? String(vault.from.prefix(8))),
                     vault.problem ?? "",
                 ])
             }
