@@ -168,11 +168,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-<<<<<<< HEAD
-            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretSharing",
-=======
-            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretKeyLog",
->>>>>>> 4f1f969e (Key log: one signed log of all links (work in progress))
+            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretSharing", "CoffretKeyLog",
         ]),
     // 7. Secrets in scripts: references in files, masked output, git, ssh.
     library(
@@ -188,12 +184,8 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
-<<<<<<< HEAD
             "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CPSL",
-            "CoffretSharing",
-=======
-            "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretKeyLog",
->>>>>>> 4f1f969e (Key log: one signed log of all links (work in progress))
+            "CoffretSharing", "CoffretKeyLog",
         ]),
     // 9. Commands for people and scripts.
     library(

@@ -88,11 +88,8 @@ private struct VaultsSync {
             outcomes.append(self.sync(record, sync))
         }
         try lookAgain(at: &outcomes, sync)
-<<<<<<< HEAD
         try sync.account.forgetIdentityKeys()
-=======
         readLog(behind: outcomes, sync)
->>>>>>> 4f1f969e (Key log: one signed log of all links (work in progress))
         return outcomes
     }
 
