@@ -123,7 +123,7 @@ struct HiddenItemTests {
         "recovery test", "secret-service allow", "secret-service forget", "secret-service off",
         "share accept", "share add", "share decline", "share leave", "share ls", "share members", "share rescue",
         "share requests", "share review", "share rm", "share role",
-        "secret-service on", "secret-service status", "server join", "server leave", "server status", "ssh-agent",
+        "secret-service on", "secret-service status", "server join", "server leave", "server log", "server status", "ssh-agent",
         "ssh-key import", "ssh-key new",
         "sync", "themis keygen", "themis message decrypt", "themis message encrypt", "themis message sign",
         "themis message verify", "themis open", "themis seal", "unlock", "vault default", "vault files", "vault new",
