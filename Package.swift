@@ -108,7 +108,8 @@ let libraries: [Target] = [
     library(
         "CoffretServer",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretSQLite", "CoffretKeyLog",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretSQLite",
+            "CoffretKeyLog",
             "CPlatform", "CMicroHTTPD", "CPostgreSQL",
         ]),
     // 5. What a vault means: facts read as items, their history, their attachments.

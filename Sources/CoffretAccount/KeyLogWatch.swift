@@ -4,8 +4,8 @@ package import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
-internal import CoffretKeys
 package import CoffretKeyLog
+internal import CoffretKeys
 internal import CoffretLogs
 internal import CoffretTrust
 
@@ -81,7 +81,8 @@ extension Account {
         // A server of before has no log.
         if response.status == 404, known == nil { return nil }
         let key = try connection.send("GET", "/v1/log/key").body
-        let verifier = try KeyLogVerifier(text: String(decoding: key.last == 0x0A ? key.dropLast() : key, as: UTF8.self))
+        let verifier = try KeyLogVerifier(
+            text: String(decoding: key.last == 0x0A ? key.dropLast() : key, as: UTF8.self))
         let view = known ?? KeyLogView(verifier: verifier)
         guard view.verifier == verifier else { throw KeyLogError(.keyDiffers, at: verifier.name) }
         do {

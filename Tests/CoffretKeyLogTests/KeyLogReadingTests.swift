@@ -17,7 +17,9 @@ struct KeyLogReadingTests {
     @Test("an honest log is read once, and then as far as it grew")
     func honest() throws {
         let log = TestLog()
-        for number in 0..<600 { log.append("a\(number)", of: number % 2 == 0 ? "alice" : "bob", at: UInt64(number / 2)) }
+        for number in 0..<600 {
+            log.append("a\(number)", of: number % 2 == 0 ? "alice" : "bob", at: UInt64(number / 2))
+        }
         var links = stride(from: 0, to: 600, by: 2).map { "a\($0)" }
         var bundles = 0
         var view = try log.read(

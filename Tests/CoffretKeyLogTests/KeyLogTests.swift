@@ -27,7 +27,8 @@ struct KeyLogTests {
 
     static func entry(_ index: Int) -> KeyLogEntry {
         KeyLogEntry(
-            kind: [1, 3, 2][index % 3], chainID: sha(Array("chain".utf8) + [UInt8(index % 7)]), number: UInt64(index / 3),
+            kind: [1, 3, 2][index % 3], chainID: sha(Array("chain".utf8) + [UInt8(index % 7)]),
+            number: UInt64(index / 3),
             linkHash: Bytes32(sha(Array("link".utf8) + UInt32(index).bigEndianBytes))!)
     }
 
@@ -59,8 +60,10 @@ struct KeyLogTests {
         let levels = [Array(leaves[256...]), [KeyLogTree.root(of: leaves[..<256])]]
         #expect(KeyLogRange(levels: levels).root.hex == vectors.roots.last?.root)
         #expect(
-            KeyLogEntry(kind: 1, chainID: Array(0..<32), number: 5, linkHash: Bytes32([UInt8](repeating: 1, count: 32))!)
-                .leafHash.hex == "fa90ea2186bb861a9123aabd6d189f36bf0f78246001e9088a99b08baf93ddd3")
+            KeyLogEntry(
+                kind: 1, chainID: Array(0..<32), number: 5, linkHash: Bytes32([UInt8](repeating: 1, count: 32))!
+            )
+            .leafHash.hex == "fa90ea2186bb861a9123aabd6d189f36bf0f78246001e9088a99b08baf93ddd3")
     }
 
     @Test("a tile has one name")
@@ -71,7 +74,8 @@ struct KeyLogTests {
             #expect(KeyLogTile(path: path)?.path == (path.contains("x1000") ? nil : path), "\(path)")
         }
         for path in [
-            "", "0", "0/", "/000", "8/000", "-1/000", "00/000", "0/0", "0/1000", "0/x000/001", "0/001/x002", "0/000.p/0",
+            "", "0", "0/", "/000", "8/000", "-1/000", "00/000", "0/0", "0/1000", "0/x000/001", "0/001/x002",
+            "0/000.p/0",
             "0/000.p/256", "0/000.p/01", "0/000.p", "entries", "entry/000", "0/000/", "0/+01", "0/000.p/1/1",
             "0/x999/x999/x999/x999/x999/x999/x999/999",
         ] {

@@ -40,7 +40,8 @@ struct LyingServerLogTests {
         }
     }
 
-    @Test("devices of one server see one log, and an altered, a shorter and a forked one is named with both notes (R85)")
+    @Test(
+        "devices of one server see one log, and an altered, a shorter and a forked one is named with both notes (R85)")
     func views() throws {
         let logs = try [first, second].map { runner in
             try runner.succeed("server", "log", "--check")

@@ -86,7 +86,8 @@ package enum Operations {
 
     private static let account: [any PerformedOperation.Type] = [
         ServerRead.self, ServerLogRead.self, VaultSyncBegin.self, VaultSyncEnd.self, DeviceList.self, DeviceFollow.self,
-        DeviceRename.self, DeviceRevoke.self, DeviceApprove.self, ServerJoin.self, ServerLeave.self, RescueList.self, RescueSettle.self,
+        DeviceRename.self, DeviceRevoke.self, DeviceApprove.self, ServerJoin.self, ServerLeave.self, RescueList.self,
+        RescueSettle.self,
         SettingsRead.self, SettingsEdit.self,
     ]
 

@@ -144,11 +144,12 @@ private struct VaultsSync {
 
     /// Reads the server's log, once all chains were followed.
     private mutating func readLog(behind outcomes: [VaultOutcome], _ sync: AccountSync) {
-        let isFollowed = request.vault == nil && outcomes.allSatisfy { if case .success = $0.report { true } else { false } }
+        let isFollowed =
+            request.vault == nil && outcomes.allSatisfy { if case .success = $0.report { true } else { false } }
         guard isFollowed else { return }
         do {
             try sync.account.checkKeyLog(isFollowed: true, isRestored: request.isServerRestored == true)
-        } catch where SyncTrouble.isTransient(error) {
+        } catch  where SyncTrouble.isTransient(error) {
             // The next sync reads it.
         } catch {
             logProblem = error

@@ -27,7 +27,8 @@ extension ServerStore {
         return try database.write { session in
             // Another process may have made it meanwhile.
             let isMade = try session.run(
-                "INSERT INTO meta(name, value) VALUES($1, $2) ON CONFLICT(name) DO NOTHING", keyLogKeyName, .bytes(seed))
+                "INSERT INTO meta(name, value) VALUES($1, $2) ON CONFLICT(name) DO NOTHING", keyLogKeyName, .bytes(seed)
+            )
             if isMade == 1 {
                 let links = try session.query(
                     """
@@ -147,7 +148,8 @@ extension ServerStore {
             for entry in entries { range.append(KeyLogTree.leafHash(entry)) }
         }
         if try keyLogRange(session).root != range.root { faults.append("the log's nodes are not those of its entries") }
-        let links = try session.first("SELECT (SELECT COUNT(*) FROM links) + (SELECT COUNT(*) FROM branches)")?[0].int ?? 0
+        let links =
+            try session.first("SELECT (SELECT COUNT(*) FROM links) + (SELECT COUNT(*) FROM branches)")?[0].int ?? 0
         if size < links { faults.append("the log has \(size) entries, and there are \(links) links") }
         return faults
     }
