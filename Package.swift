@@ -81,6 +81,8 @@ let libraries: [Target] = [
     library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
     // 3. SSH: keys, their files, and the agent's protocol.
     library("CoffretSSH", ["CoffretBase", "CoffretCrypto"]),
+    // 3. Trees over a server's links, and notes that sign them.
+    library("CoffretKeyLog", ["CoffretBase", "CoffretCrypto"]),
     // 3. Signed chains in, verified membership out.
     library("CoffretTrust", ["CoffretBase", "CoffretCrypto"]),
     // 3. Encrypted, content-addressed facts with history; ignorant of items.
@@ -106,8 +108,9 @@ let libraries: [Target] = [
     library(
         "CoffretServer",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretSQLite", "CPlatform",
-            "CMicroHTTPD", "CPostgreSQL",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretSQLite",
+            "CoffretKeyLog",
+            "CPlatform", "CMicroHTTPD", "CPostgreSQL",
         ]),
     // 5. What a vault means: facts read as items, their history, their attachments.
     library(
@@ -125,7 +128,7 @@ let libraries: [Target] = [
         "CoffretAccount",
         [
             "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretTrust", "CoffretKeys", "CoffretHTTP",
-            "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretWire", "CoffretCore",
+            "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretWire", "CoffretCore", "CoffretKeyLog",
         ]),
     // 6. Foreign files to and from items.
     library(
@@ -166,7 +169,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretSharing",
+            "CoffretClient", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CoffretSharing", "CoffretKeyLog",
         ]),
     // 7. Secrets in scripts: references in files, masked output, git, ssh.
     library(
@@ -183,7 +186,7 @@ let libraries: [Target] = [
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
             "CoffretScripting", "CoffretPairing", "CoffretHistory", "CoffretLogs", "CoffretBridge", "CPSL",
-            "CoffretSharing",
+            "CoffretSharing", "CoffretKeyLog",
         ]),
     // 9. Commands for people and scripts.
     library(
@@ -310,6 +313,7 @@ let testTargets: [Target] = [
     tests("CoffretSQLiteTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretTestSupport"]),
     tests("CoffretInteropTests", ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTestSupport"]),
     tests("CoffretSSHTests", ["CoffretBase", "CoffretCrypto", "CoffretSSH", "CoffretTestSupport"]),
+    tests("CoffretKeyLogTests", ["CoffretBase", "CoffretCrypto", "CoffretKeyLog", "CoffretTestSupport"]),
     tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
     tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
     // A store of histories in memory, for tests.

@@ -2,6 +2,7 @@
 // knows is lost on the way to `--verbose`.
 
 internal import CoffretAccount
+internal import CoffretKeyLog
 internal import CoffretBase
 internal import CoffretBridge
 internal import CoffretCore
@@ -95,6 +96,7 @@ extension RemoteError: PlacedError {}
 extension AccountError: PlacedError, CausedError {}
 extension SharingError: PlacedError {}
 extension SyncError: PlacedError, CausedError {}
+extension KeyLogError: PlacedError {}
 
 extension FileSystemError: ListedError {
     package var placeText: String? { place }

@@ -63,7 +63,7 @@ struct OpenAPITests {
                     .replacing("{entry}", with: String(repeating: "1", count: 32))
                     .replacing("{relay}", with: String(repeating: "2", count: 32))
                     .replacing("{account}", with: id == zone ? Hex.encode(client.account.id) : id)
-                    .replacing(/\{(zone|address|id)\}/, with: id)
+                    .replacing(/\{(zone|address|id|tile)\}/, with: id)
             }
             // A zone is deleted by nobody before its other routes were tried.
             let tried = operation.path == "/v1/zones/{zone}" ? Array(paths.dropFirst()) : paths

@@ -85,8 +85,9 @@ package enum Operations {
     ]
 
     private static let account: [any PerformedOperation.Type] = [
-        ServerRead.self, VaultSyncBegin.self, VaultSyncEnd.self, DeviceList.self, DeviceFollow.self, DeviceRename.self,
-        DeviceRevoke.self, DeviceApprove.self, ServerJoin.self, ServerLeave.self, RescueList.self, RescueSettle.self,
+        ServerRead.self, ServerLogRead.self, VaultSyncBegin.self, VaultSyncEnd.self, DeviceList.self, DeviceFollow.self,
+        DeviceRename.self, DeviceRevoke.self, DeviceApprove.self, ServerJoin.self, ServerLeave.self, RescueList.self,
+        RescueSettle.self,
         SettingsRead.self, SettingsEdit.self,
     ]
 

@@ -42,6 +42,7 @@ private struct VaultsSync {
     /// Vaults that an earlier attempt has synced.
     private var done: [VaultID: SyncReport] = [:]
     private var added: Set<VaultID> = []
+    private var logProblem: (any Error)?
 
     init(_ request: SyncRun, _ desk: StoreDesk) {
         self.request = request
@@ -58,6 +59,7 @@ private struct VaultsSync {
                 answer.vaults = try outcomes.map { outcome in
                     try VaultSyncResult(outcome, isNew: added.contains(outcome.record.vaultID), desk)
                 }
+                answer.log = logProblem.map { OperationFailure($0) }
                 return answer
             } catch {
                 try desk.work.checkCancelled()
@@ -87,6 +89,7 @@ private struct VaultsSync {
         }
         try lookAgain(at: &outcomes, sync)
         try sync.account.forgetIdentityKeys()
+        readLog(behind: outcomes, sync)
         return outcomes
     }
 
@@ -136,6 +139,20 @@ private struct VaultsSync {
         } catch {
             sync.note(record, error)
             return VaultOutcome(record: record, report: .failure(error))
+        }
+    }
+
+    /// Reads the server's log, once all chains were followed.
+    private mutating func readLog(behind outcomes: [VaultOutcome], _ sync: AccountSync) {
+        let isFollowed =
+            request.vault == nil && outcomes.allSatisfy { if case .success = $0.report { true } else { false } }
+        guard isFollowed else { return }
+        do {
+            try sync.account.checkKeyLog(isFollowed: true, isRestored: request.isServerRestored == true)
+        } catch  where SyncTrouble.isTransient(error) {
+            // The next sync reads it.
+        } catch {
+            logProblem = error
         }
     }
 

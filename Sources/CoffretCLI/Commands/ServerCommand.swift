@@ -33,6 +33,12 @@ enum ServerCommand {
             CommandDescription(
                 "status", "Say which server it is, and whether it answers", run: status),
             CommandDescription(
+                "log", "Say whether the server's log of keys is in order",
+                discussion: [
+                    "The server signs one log of all links of all chains. Each sync that learns of a link reads the log, so that it shows you no chain that it does not show others.",
+                    "Whoever keeps the key and the newest root may compare them with yours.",
+                ], options: [check], run: log),
+            CommandDescription(
                 "leave", "Forget the server on this device",
                 discussion: ["What lies on the server stays there, and so does this device in the account."],
                 options: [CommonArguments.yes], run: leave),
@@ -88,6 +94,30 @@ enum ServerCommand {
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
+    }
+
+    static let check = OptionDescription.flag("check", "read the log now")
+
+    private static func log(_ context: CommandContext) throws {
+        var request = ServerLogRead()
+        request.isAsked = context.arguments.isSet(check) ? true : nil
+        let read = try CommandStore.open(context).perform(request)
+        try context.print(read.json) {
+            guard let origin = read.origin else { return "No log was read yet: coffret server log --check reads it." }
+            var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
+            table.add(["Log", TextWidth.displaySafe(origin)])
+            table.add(["Entries", NumberText.grouped(read.size ?? 0)])
+            table.add(["Root", read.root ?? ""])
+            table.add(["Key", TextWidth.displaySafe(read.key ?? "")])
+            if let time = read.checkedAt {
+                let words = RelativeTime(nowMilliseconds: context.clock.now).text(time.milliseconds)
+                table.add(["In order", words])
+            }
+            if let evidence = read.evidence { table.add(["Evidence", TextWidth.displaySafe(evidence)]) }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+        if let failure = read.failure { throw failure }
     }
 
     private static func pin(_ hex: String?) -> String? { hex.flatMap(ServerPin.parse)?.text }

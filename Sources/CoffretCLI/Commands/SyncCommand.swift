@@ -51,9 +51,10 @@ enum SyncCommand {
         request.vault = store.namedVault
         let progress = SyncProgressReporter(context)
         defer { progress.end() }
-        let results = try store.perform(request, progress: progress.take).vaults
+        let answer = try store.perform(request, progress: progress.take)
         progress.end()
-        try tell(results, context)
+        try tell(answer.vaults, context)
+        if let failure = answer.log { throw failure }
     }
 
     private static func tell(_ results: [VaultSyncResult], _ context: CommandContext) throws {

@@ -4,6 +4,8 @@
 internal import CoffretTerminal
 
 extension FailureMeaning {
+    private static let logHint = "coffret server log says more, and where both signed notes lie; compare with people who use the server"
+
     package static let devices: [String: FailureMeaning] = [
         // Devices and their server.
         "keys.box": FailureMeaning(
@@ -46,6 +48,21 @@ extension FailureMeaning {
         "account.relay.unknown": FailureMeaning(
             .notFound, "nobody waits under that number",
             hint: "it is good once and for ten minutes; run coffret device pair again"),
+        "log.checkpoint.invalid": FailureMeaning(
+            .notAuthentic, "the server's log of keys is not in its form, or not signed by its key", hint: logHint),
+        "log.forked": FailureMeaning(
+            .notAuthentic, "the server signed two histories of its log of keys: it showed somebody something else", hint: logHint),
+        "log.rolled-back": FailureMeaning(
+            .notAuthentic, "the server's log of keys is shorter than it was",
+            hint: "if the server was put back on purpose: coffret sync --server-was-restored"),
+        "log.entry.missing": FailureMeaning(
+            .notAuthentic, "the server gave a link of a chain that its log of keys does not have", hint: logHint),
+        "log.entry.differs": FailureMeaning(
+            .notAuthentic, "the server's log of keys has another link of a chain than the server gave", hint: logHint),
+        "log.link.withheld": FailureMeaning(
+            .notAuthentic, "the server's log of keys has a link of a chain that the server does not give", hint: logHint),
+        "log.key.differs": FailureMeaning(
+            .notAuthentic, "the server signs its log of keys with another key than before", hint: logHint),
         "sync.head.rolled-back": FailureMeaning(
             .rolledBack, "the server shows an older state than it showed before; nothing was changed here",
             hint: "coffret sync --explain says what it may mean, and what to do"),

@@ -47,6 +47,8 @@ enum RouteTable {
     struct Parts {
         var ids: [[UInt8]] = []
         var kind = ChainKind.device
+        /// A name of several segments, with which a path ends.
+        var tile = ""
     }
 
     enum Access {
@@ -99,7 +101,7 @@ enum RouteTable {
         }
     }
 
-    static let rows = (accounts + zones + live).enumerated().map { Route($0.offset, $0.element) }
+    static let rows = (accounts + zones + log + live).enumerated().map { Route($0.offset, $0.element) }
     /// One place more than there are rows: for what is not there.
     static let unknownNumber = rows.count
 
@@ -154,12 +156,21 @@ enum RouteTable {
         }
     }
 
+    private static let tile = "{tile}"
+    /// Paths that end with a tile's name, and what stands before it; the longer ones first.
+    private static let tilePaths: [(start: [UInt8], rows: [Route])] = {
+        let templates = Set(rows.map(\.template)).filter { $0.hasSuffix(tile) }
+        return templates.sorted { $0.utf8.count > $1.utf8.count }.map { template in
+            (Array(template.utf8.dropLast(tile.utf8.count)), rows.filter { $0.template == template })
+        }
+    }()
+
     private static let segmentCountMax = 5
     /// By the number of segments.
     private static let paths: [[Path]] = {
         var paths = [[Path]](repeating: [], count: segmentCountMax + 1)
         var templates: [String] = []
-        for row in rows where !templates.contains(row.template) {
+        for row in rows where !templates.contains(row.template) && !row.template.hasSuffix(tile) {
             templates.append(row.template)
             let path = Path(rows.filter { $0.template == row.template })
             paths[path.segments.count].append(path)
@@ -171,6 +182,13 @@ enum RouteTable {
     static func match(_ method: String, _ path: UnsafeBufferPointer<UInt8>) -> Match {
         // Where each segment begins, and where the one after the last would.
         var starts: (Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0)
+        for (start, rows) in tilePaths where unsafe path.starts(with: start) {
+            guard let row = rows.first(where: { $0.method == method }) else {
+                return .method(allowed: rows.map(\.method).joined(separator: ", "))
+            }
+            let name = unsafe String(decoding: path.dropFirst(start.count), as: UTF8.self)
+            return .route(row, Parts(tile: name))
+        }
         return unsafe withUnsafeMutableBytes(of: &starts) { raw in
             let starts = unsafe raw.bindMemory(to: Int.self)
             guard unsafe path.first == UInt8(ascii: "/") else { return .unknown }

@@ -32,6 +32,7 @@ extension ServerCommands {
         ("contacts", 2, ["account", "contact", "expiry"]), ("tokens", 2, ["account", "hash", "expiry", "uses"]),
         ("histories", 1, ["number", "epoch", "account", "data"]),
         ("keyletters", 2, ["number", "account", "epoch", "sender", "data"]),
+        ("log", 1, ["seq", "entry"]), ("lognodes", 2, ["level", "seq", "hash"]),
         ("returns", 2, ["account", "device"]), ("collections", 2, ["number", "seq", "account", "data"]),
     ]
     /// Few rows at a time: one may be a mebibyte.
@@ -184,6 +185,14 @@ extension ServerCommands {
                 // What is kept for days is kept as long after a restore.
                 let age = try from.first("SELECT value FROM meta WHERE name = $1", ServerSchema.ageName)
                 if let age { try to.run(ServerStore.ageStatement, ServerSchema.ageName, age[0]) }
+                // The log goes on with its key: who kept a checkpoint of it sees what a restore took away.
+                let key = try from.first("SELECT value FROM meta WHERE name = $1", ServerStore.keyLogKeyName)
+                if let key {
+                    try to.run(ServerStore.ageStatement, ServerStore.keyLogKeyName, key[0])
+                } else {
+                    // Whoever serves first makes one, and puts all links into the log.
+                    try to.run("DELETE FROM meta WHERE name = $1", ServerStore.keyLogKeyName)
+                }
                 try to.goOnAfterNumbers()
                 return total
             }
@@ -250,6 +259,7 @@ extension ServerCommands {
                     last = Array(end.prefix(3))
                 }
             }
+            faults += try ServerStore.keyLogFaults(session)
             let sweptCount = try checkSwept(session, &faults)
             report.append("accounts: \(accounts.count), objects: \(objectCount), swept and kept: \(sweptCount)")
         }

@@ -98,6 +98,8 @@ enum ServerSchema {
         CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
             holder BYTES NOT NULL, time BIGINT NOT NULL, size BIGINT NOT NULL);
         CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL, sponsor BYTES NOT NULL);
+        CREATE TABLE log(seq BIGINT NOT NULL PRIMARY KEY, entry BYTES NOT NULL);
+        CREATE TABLE lognodes(level BIGINT NOT NULL, seq BIGINT NOT NULL, hash BYTES NOT NULL, PRIMARY KEY(level, seq));
         """
 
     private static let probe = "SELECT value FROM meta WHERE name = $1"

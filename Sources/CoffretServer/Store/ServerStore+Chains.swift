@@ -132,6 +132,7 @@ extension ServerStore {
         try session.run(
             "INSERT INTO links(kind, chain, seq, link, added) VALUES($1, $2, $3, $4, $5)", .int(Int64(kind.rawValue)),
             .bytes(id), .int(number), .bytes(bytes), .int(now))
+        try Self.log(bytes, kind: Int64(kind.rawValue), id, session)
     }
 
     func newestLink(of account: [UInt8], _ session: any SQLSession) throws -> [UInt8]? {

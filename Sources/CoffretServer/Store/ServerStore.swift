@@ -54,6 +54,8 @@ package struct ServerStore: Sendable {
     let memberChains = MemberMemory()
     /// The time of what is kept for days.
     let age: StoreAge
+    /// Signs the log of all links, and nothing else.
+    let keyLogKey: ForeignEd25519Key
 
     package static let incarnationByteCount = 8
     static let challengeKeyByteCount = 32
@@ -84,6 +86,7 @@ package struct ServerStore: Sendable {
             throw ServerFailure(.dataDirectory, "the database lost its incarnation")
         }
         (incarnation, challengeKey) = (values[0], values[1])
+        keyLogKey = try Self.openKeyLog(database, random: random)
         age = StoreAge(StoreAge.decode(values[2])?.age ?? clock.now, uptime: uptime ?? { Monotonic.milliseconds })
     }
 

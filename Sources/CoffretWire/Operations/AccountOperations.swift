@@ -35,6 +35,41 @@ package struct ServerRead: StoreOperation {
     }
 }
 
+package struct ServerLogRead: StoreOperation {
+    package static let name = "server.log"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Says how the server's log of keys was read last. A store without a server, and one that never read a log, answer without `origin`."
+
+    package var isAsked: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("isAsked", \.isAsked, "the log is read now"))
+
+    package struct Answer: Record {
+        package static let recordName = "server-log"
+        package static let refusesUnknownFields = false
+        package var origin: String?
+        package var key: String?
+        package var size: Int?
+        package var root: String?
+        package var checkedAt: WireMoment?
+        package var evidence: String?
+        package var failure: OperationFailure?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("origin", \.origin, "the log's name"),
+            RecordField("key", \.key, "its public key, as C2SP's signed notes have it"),
+            RecordField("size", \.size, "entries that were read"),
+            RecordField("root", \.root, "hash of the tree over them, in hexadecimal digits"),
+            RecordField("checkedAt", \.checkedAt, "when all was last in order"),
+            RecordField("evidence", \.evidence, "a file with the signed notes that differ"),
+            RecordField("failure", \.failure, "of this reading"))
+    }
+}
+
 package struct DeviceFollow: StoreOperation {
     package static let name = "device.follow"
     package static let access = OperationAccess.control

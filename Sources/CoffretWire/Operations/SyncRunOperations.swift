@@ -29,7 +29,11 @@ package struct SyncRun: StoreOperation {
         package var vaults: [VaultSyncResult] = []
 
         package init() {}
-        package static let layout = RecordLayout<Self>(RecordField("vaults", \.vaults, "in the order of the sync"))
+        /// Of the server's log of keys.
+        package var log: OperationFailure?
+        package static let layout = RecordLayout<Self>(
+            RecordField("vaults", \.vaults, "in the order of the sync"),
+            RecordField("log", \.log, "of the server's log of keys, where it is not in order"))
     }
 }
 

@@ -1,0 +1,89 @@
+// The server's log of keys, altered in the real server's database, as real devices read it (R85).
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite(
+    "A lying server: the log of keys",
+    .enabled(
+        if: ServerRunner.isAvailable && FileManager.default.isExecutableFile(atPath: "/usr/bin/sqlite3"),
+        "needs coffret-server beside coffret, openssl and sqlite3"))
+struct LyingServerLogTests {
+    private let server: ServerRunner
+    private let first, second: CoffretRunner
+
+    init() throws {
+        server = try ServerRunner()
+        (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("Base")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        for runner in [second, first] { try runner.succeed("sync") }
+    }
+
+    private func query(_ statement: String) throws {
+        let result = try ProcessRunner.run(
+            "/usr/bin/sqlite3", ["-cmd", ".timeout 10000", server.databasePath, statement])
+        try #require(result.exitCode == 0, "\(result.errorText)")
+    }
+
+    private func expect(
+        _ code: String, _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        for _ in 0..<2 {
+            let refused = try second.run(arguments, input: [])
+            #expect(refused.exitCode == 84, "\(refused.errorText)", sourceLocation: sourceLocation)
+            #expect(refused.errorText.contains("[\(code)]"), "\(refused.errorText)", sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test(
+        "devices of one server see one log, and an altered, a shorter and a forked one is named with both notes (R85)")
+    func views() throws {
+        let logs = try [first, second].map { runner in
+            try runner.succeed("server", "log", "--check")
+            return try runner.json("server", "log")
+        }
+        #expect(logs[0]["size"] as? Int == logs[1]["size"] as? Int)
+        #expect((logs[0]["size"] as? Int ?? 0) >= 4, "two devices, a vault and its links")
+        for field in ["root", "origin", "key"] {
+            #expect(logs[0][field] as? String == logs[1][field] as? String)
+            #expect(logs[0][field] is String)
+        }
+        try query("CREATE TABLE kept AS SELECT * FROM log; DELETE FROM log WHERE seq = (SELECT MAX(seq) FROM log)")
+        try expect("log.rolled-back", "server", "log", "--check")
+        try query("INSERT INTO log SELECT * FROM kept WHERE seq NOT IN (SELECT seq FROM log)")
+        try second.succeed("server", "log", "--check")
+        // Another history of the same length, signed by the log's own key.
+        try query("UPDATE log SET entry = CAST(substr(entry, 1, 73) || x'00' AS BLOB) WHERE seq = 0")
+        try expect("log.forked", "server", "log", "--check")
+        let json = try second.run("server", "log", "--check", "--json")
+        let path = try #require(json.text.firstMatch(of: /"evidence":"([^"]+)"/)).1
+        let evidence = try String(contentsOfFile: String(path), encoding: .utf8)
+        #expect(evidence.contains(try #require(logs[0]["key"] as? String)))
+        #expect(evidence.split(separator: "\n").filter { $0.hasSuffix("/coffret-log/1") }.count == 2)
+        // Nothing of this concerns the notes.
+        #expect(try second.succeed("sync").contains("up to date"))
+        try query("DELETE FROM log; INSERT INTO log SELECT * FROM kept")
+        try second.succeed("server", "log", "--check")
+    }
+
+    @Test("a link that the server logs and hides is found (R85)")
+    func hidden() throws {
+        try second.succeed("server", "log", "--check")
+        try first.succeed("device", "rename", "Second", "Other")
+        try query(
+            """
+            CREATE TABLE hidden AS SELECT * FROM links WHERE kind = 1 ORDER BY seq DESC LIMIT 1;
+            DELETE FROM links WHERE kind = 1 AND seq = (SELECT seq FROM hidden)
+            """)
+        // It may have come behind the last look at the chain.
+        try second.succeed("server", "log", "--check")
+        try expect("log.link.withheld", "sync")
+        try query("INSERT INTO links SELECT * FROM hidden")
+        try second.succeed("sync")
+    }
+}
