@@ -26,6 +26,7 @@ extension Account {
             account = try Account(store, random: random, clock: clock)
         }
         try account.sendLostLinks()
+        try account.sendLostIdentity()
         return account
     }
 
@@ -44,6 +45,17 @@ extension Account {
         guard stored.count < chain.links.count, zip(stored, chain.links).allSatisfy({ $0 == $1.link }) else { return }
         for link in chain.links[stored.count...] {
             guard try connection.post(link.link, to: chain.accountID, accepted: [200, 409]) == nil else { return }
+        }
+    }
+
+    /// The same for the links of the account's identity.
+    private func sendLostIdentity() throws {
+        guard let chain = try inAccount(store.keyring.identity())?.chain else { return }
+        let stored = try connection.identityLinks(of: chain.accountID, from: 0)
+        guard stored.count < chain.links.count, zip(stored, chain.links).allSatisfy({ $0 == $1.link }) else { return }
+        for link in chain.links[stored.count...] {
+            // A server takes a few in a day; the next run that says it was put back sends more.
+            guard (try? connection.post(identity: link.link, to: chain.accountID)) == true else { return }
         }
     }
 
