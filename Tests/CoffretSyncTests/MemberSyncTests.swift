@@ -91,7 +91,7 @@ struct MemberSyncTests {
             #expect(EpochHistory.open(given.history, in: circle.people[0].vaultID, epoch: 3, key: key) == nil)
         }
         #expect(two.vaultKeys[3] == nil)
-        #expect(try LogExchangeTests.failure { try two.sync() }?.code == .refused)
+        #expect(try LogExchangeTests.failure { try two.sync() }?.code == .chainsRefused)
         for (device, other) in [(one, three), (three, one)] {
             // Something is new, so that it asks for what there is.
             try other.put(LogDevice.text(10), "by \(other.id.hex)\n")
