@@ -1,7 +1,7 @@
 // One leaf of the key log. Invariant: every entry has the same size, so that its place in a bundle follows from its number.
 
 package import CoffretBase
-package import CoffretCrypto
+internal import CoffretCrypto
 
 /// That a server took a link.
 ///

@@ -2,7 +2,6 @@
 // knows is lost on the way to `--verbose`.
 
 internal import CoffretAccount
-internal import CoffretKeyLog
 internal import CoffretBase
 internal import CoffretBridge
 internal import CoffretCore
@@ -11,6 +10,7 @@ internal import CoffretHTTP
 internal import CoffretHistory
 internal import CoffretImportExport
 internal import CoffretInterop
+internal import CoffretKeyLog
 internal import CoffretKeys
 internal import CoffretNet
 internal import CoffretPairing

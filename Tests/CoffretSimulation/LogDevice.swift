@@ -160,11 +160,16 @@ package final class LogDevice: LogKeyring {
     @discardableResult
     package func sync(_ options: LogSync.Options = LogSync.Options()) throws -> LogReport {
         var report = try syncOnce(options)
+        var options = options
         for _ in 0..<8 where report.changedKeys {
             try reopen()
-            let before = report.linkCount
+            let before = report
+            // A wish is done once.
+            if before.changeNumber != nil { (options.change, options.shown) = (nil, nil) }
             report = try syncOnce(options)
-            report.linkCount += before
+            report.linkCount += before.linkCount
+            report.changeNumber = report.changeNumber ?? before.changeNumber
+            report.wrongOlderKeys += before.wrongOlderKeys
         }
         return report
     }

@@ -78,7 +78,7 @@ struct SharingTests {
         let (alice, bob) = (people.alice, people.bob)
         try people.share("viewer", with: bob)
         #expect(try people.titles(bob).contains("Before sharing"))
-        let refused = try bob.run("note", "new", "--vault", "Home", input: "Mine\nnot allowed")
+        let refused = try bob.run("new", "--vault", "Home", input: "Mine\nnot allowed")
         #expect(refused.exitCode == 77 && refused.errorText.contains("sharing.role.viewer"), "\(refused.errorText)")
         let outsider = try bob.run("share", "rm", "Home", String(people.account(of: alice).prefix(8)), "--yes")
         #expect(outsider.exitCode == 77, "\(outsider.errorText)")
@@ -90,7 +90,7 @@ struct SharingTests {
         // Lowered again, he writes nothing more; his words of before stay.
         try alice.succeed("share", "role", "Home", String(people.account(of: bob).prefix(8)), "viewer")
         try people.sync(bob)
-        #expect(try bob.run("note", "new", "--vault", "Home", input: "Too late").exitCode == 77)
+        #expect(try bob.run("new", "--vault", "Home", input: "Too late").exitCode == 77)
         #expect(try people.titles(bob).contains("Mine now"))
     }
 
@@ -135,7 +135,7 @@ struct SharingTests {
         try people.share("writer", with: bob)
         try bob.makeNote("Said before leaving", "--vault", "Home")
         try bob.succeed("share", "leave", "Home", "--yes")
-        #expect(try bob.run("note", "new", "--vault", "Home", input: "x").exitCode == 77)
+        #expect(try bob.run("new", "--vault", "Home", input: "x").exitCode == 77)
         #expect(try people.titles(bob).contains("Said before leaving"))
         try people.sync(alice)
         try alice.makeNote("Under a new key", "--vault", "Home")

@@ -287,6 +287,10 @@ extension ShareLeave: PerformedOperation {
         let sync = desk.sync(try desk.account())
         defer { sync.account.connection.logOut() }
         try desk.follow(sync.account)
+        // The link that leaves accepts nothing: what this account wrote has to count before it.
+        var options = SyncOptions()
+        (options.hurries, options.writesCheckpoint) = (true, true)
+        _ = try sync.sync(record, options)
         _ = try desk.change(record, sync, to: .leave) { $0.acknowledges = false }
         let id = record.vaultID
         // The copy stays: it can be read here, and nobody changes it.

@@ -37,7 +37,8 @@ package struct MemberView: Equatable, Sendable {
 
     /// The newest link that was taken.
     package var newest: Int { takenCount - 1 }
-    package var newestState: LinkState { chain.states[newest] }
+    /// The state behind it; before any was taken, that of a vault which nobody has.
+    package var newestState: LinkState { takenCount > 0 ? chain.states[newest] : LinkState() }
 
     // MARK: Following
 

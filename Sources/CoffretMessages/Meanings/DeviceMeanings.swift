@@ -4,7 +4,8 @@
 internal import CoffretTerminal
 
 extension FailureMeaning {
-    private static let logHint = "coffret server log says more, and where both signed notes lie; compare with people who use the server"
+    private static let logHint =
+        "coffret server log --check names the file with both notes; compare with others who use the server"
 
     package static let devices: [String: FailureMeaning] = [
         // Devices and their server.
@@ -51,7 +52,8 @@ extension FailureMeaning {
         "log.checkpoint.invalid": FailureMeaning(
             .notAuthentic, "the server's log of keys is not in its form, or not signed by its key", hint: logHint),
         "log.forked": FailureMeaning(
-            .notAuthentic, "the server signed two histories of its log of keys: it showed somebody something else", hint: logHint),
+            .notAuthentic, "the server signed two histories of its log of keys: it showed somebody something else",
+            hint: logHint),
         "log.rolled-back": FailureMeaning(
             .notAuthentic, "the server's log of keys is shorter than it was",
             hint: "if the server was put back on purpose: coffret sync --server-was-restored"),
@@ -60,7 +62,8 @@ extension FailureMeaning {
         "log.entry.differs": FailureMeaning(
             .notAuthentic, "the server's log of keys has another link of a chain than the server gave", hint: logHint),
         "log.link.withheld": FailureMeaning(
-            .notAuthentic, "the server's log of keys has a link of a chain that the server does not give", hint: logHint),
+            .notAuthentic, "the server's log of keys has a link of a chain that the server does not give", hint: logHint
+        ),
         "log.key.differs": FailureMeaning(
             .notAuthentic, "the server signs its log of keys with another key than before", hint: logHint),
         "sync.head.rolled-back": FailureMeaning(

@@ -175,7 +175,7 @@ package struct ShareAnswer: StoreOperation {
     package static let name = "share.answer"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Accepts a vault into which somebody added the own account, or declines it. What an accepted one is called is chosen here, "
+        "Accepts a vault into which somebody added the own account, or declines it. The name of an accepted one is chosen here, "
         + "and nobody changes it from afar."
 
     package var vault = ""
