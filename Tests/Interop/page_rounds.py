@@ -208,8 +208,9 @@ def round_(world, surface, victim):
         world.unlock()
     else:
         surface.kill(victim)
-        # The front still has the drafts of its page: it is closed, as a person closes it.
+        # The front still has the drafts of its page: it is closed, as a person closes it. A session that ends a moment later has them too.
         surface.end()
+        wait("all sessions to be over", lambda: not world.sessions())
     lives = wait("words", world.words)
     lost = None
     for life, words in lives.items():
