@@ -1,5 +1,5 @@
 """Chromium and Firefox, driven so that the extension's own button is clicked: what grants it the page in front."""
-import fcntl, json, os, queue, shutil, subprocess, threading
+import fcntl, json, os, queue, shutil, socket, subprocess, threading
 
 from bridge_world import HOME, check, wait
 
@@ -245,8 +245,12 @@ class Firefox:
         from marionette_driver.marionette import Marionette
         # Firefox looks for the manifest of the host below HOME, where `coffret browser install` put it.
         self.host_manifest = host_manifest
+        # Its usual port may be another Firefox's.
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
         self.marionette = Marionette(
-            bin=FIREFOX, headless=True, gecko_log=HOME + "/gecko.log", startup_timeout=180,
+            bin=FIREFOX, port=port, headless=True, gecko_log=HOME + "/gecko.log", startup_timeout=180,
             prefs={"network.dns.localDomains": ",".join(HOSTS), "network.proxy.type": 0, "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "security.data_uri.block_toplevel_data_uri_navigations": False, "extensions.webextOptionalPermissionPrompts": False})
         self.marionette.start_session({"acceptInsecureCerts": True})
         self.marionette.timeout.script = 120
