@@ -102,10 +102,10 @@ package final class LogPerson {
     package func addSheet(by other: LogDevice) throws { sheet = try admit(.paper, by: other.secrets) }
 
     /// Adds a device by the sheet alone, with the keys that were sealed to it: all that trusted devices have.
-    package func joinByPaper(keepsKeys: Bool = true) throws -> LogDevice {
+    package func joinByPaper() throws -> LogDevice {
         guard let sheet else { throw SimulationFailure("no sheet") }
         var keys: [UInt32: VaultKey] = [:]
-        if keepsKeys { for device in devices { keys.merge(device.vaultKeys) { key, _ in key } } }
+        for device in devices { keys.merge(device.vaultKeys) { key, _ in key } }
         let device = try LogDevice(self, admit(.ordinary, by: sheet), keys: keys)
         devices.append(device)
         return device

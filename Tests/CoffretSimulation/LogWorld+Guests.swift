@@ -81,10 +81,10 @@ extension LogWorld {
         let before = trusted
         let links = try before.map { try $0.repository.ask { (machine) in machine.members.chain.count } }.max() ?? 0
         let dark = LogDarkness(deviceLinkCount: person.chain.links.count, linkCount: links)
-        let device = try person.joinByPaper(keepsKeys: rules.fault != .sheetLosesKeys)
+        let device = try person.joinByPaper()
         tell("\(name(device)) comes back by the sheet")
         try device.sync()
-        let seen = try linesSeen(by: rules.fault == .sheetLosesKeys ? before[0] : device)
+        let seen = try linesSeen(by: device)
         try person.recover(keeping: device)
         for other in before {
             runs[ObjectIdentifier(other)] = nil

@@ -48,8 +48,6 @@ package enum LogWorldFault: CaseIterable, Sendable {
     case keepsClearText
     /// The server answers whoever asks.
     case servesStrangers
-    /// A sheet gives no keys.
-    case sheetLosesKeys
     /// A sync reads all that there is.
     case readsAll
 }
