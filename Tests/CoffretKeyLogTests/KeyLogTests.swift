@@ -23,7 +23,7 @@ struct KeyLogTests {
         let tiles: [Tile]
     }
 
-    static func sha(_ bytes: [UInt8]) -> [UInt8] { HashAlgorithm.sha256.hash(bytes.span.bytes) }
+    static func sha(_ bytes: [UInt8]) -> [UInt8] { HashAlgorithm.sha256.hash(unsafe bytes.span.bytes) }
 
     static func entry(_ index: Int) -> KeyLogEntry {
         KeyLogEntry(
@@ -34,7 +34,7 @@ struct KeyLogTests {
 
     @Test("entries, roots and tiles are those of an implementation in Python")
     func vectors() throws {
-        let vectors = try VectorFile.decode(Vectors.self, "log/tree.json")
+        let vectors = try VectorFile.decode(Vectors.self, from: "log/tree.json")
         let entries = (0..<300).map(Self.entry)
         #expect(entries.prefix(4).map { Hex.encode($0.encoded) } == vectors.entries)
         #expect(try entries.map { try KeyLogEntry(decoding: $0.encoded) } == entries)

@@ -183,18 +183,18 @@ extension RouteTable {
     ]
 
     static let log: [Definition] = [
-        .open("GET", "/v1/log/key", "log.key", .reading) { service, _ in
+        .open("GET", "/v1/log/key", "log.key", .open, .reading) { service, _ in
             let verifier = service.store.keyLogVerifier(serverName: service.configuration.name)
             return ServerResponse(200, .text(verifier.text + "\n"))
         },
-        .open("GET", "/v1/log/checkpoint", "log.checkpoint", .reading) { service, _ in
+        .open("GET", "/v1/log/checkpoint", "log.checkpoint", .open, .reading) { service, _ in
             let note = try service.store.keyLogCheckpoint(serverName: service.configuration.name)
             return ServerResponse(200, .text(String(decoding: note, as: UTF8.self)))
         },
         .owned("GET", "/v1/log/tile/entries/{tile}", "log.entries", .reading) { service, request, _ in
             ServerResponse(200, .octets(try service.store.keyLogTile(path: "entries/" + request.path.tile)))
         },
-        .open("GET", "/v1/log/tile/{tile}", "log.tile", .reading) { service, request in
+        .open("GET", "/v1/log/tile/{tile}", "log.tile", .open, .reading) { service, request in
             guard !request.path.tile.hasPrefix("entries") else { throw ServerFailure(.malformed, "a tile's name") }
             return ServerResponse(200, .octets(try service.store.keyLogTile(path: request.path.tile)))
         },
