@@ -37,7 +37,7 @@ package final class LogBatch {
         if change.value == nil, replaced.isEmpty { return remove(change.key) }
         let content =
             if let value = change.value {
-                try self.content(value, key: change.key, current: current)
+                try self.content(value, of: change, current: current)
             } else { ChangeContent.retraction }
         listedByteCount += change.key.bytes.count + content.listedByteCount + Self.changeOverhead
         listedByteCount += replaced.count * Self.referenceByteCount
@@ -75,7 +75,7 @@ package final class LogBatch {
     // MARK: Values
 
     private func content(
-        _ value: [UInt8], key: FactKey, current: CurrentFacts
+        _ value: [UInt8], of change: LogChange, current: CurrentFacts
     ) throws(StorageError) -> ChangeContent {
         guard value.count <= FactLimits.valueByteCountMax - 1 else {
             throw StorageError(.factValueTooLarge, place: "\(value.count) bytes")
@@ -84,8 +84,8 @@ package final class LogBatch {
             EntryRank(height: $0.value.height, dot: $0.key) < EntryRank(height: $1.value.height, dot: $1.key)
         }?.value.content
         let stored =
-            if repository.isText(key) {
-                ValueEncoder.text(value, base: try base(of: shown, for: value))
+            if repository.isText(change.key) {
+                ValueEncoder.text(value, base: change.isWhole ? nil : try base(of: shown, for: value))
             } else { ValueEncoder.plain(value) }
         if stored.count <= FactLimits.inlineValueByteCountMax { return .inPlace(stored) }
         if stored.count <= FactLimits.commitValueByteCountMax, !isBulk {

@@ -4,6 +4,7 @@
 package import CoffretBase
 package import CoffretHistory
 package import CoffretStorage
+package import CoffretTrust
 
 extension LogRepository {
     /// What the checkpoint of an own link says (C1). The tree of its root is stored when this returns.
@@ -14,16 +15,18 @@ extension LogRepository {
     ///   - covers: it is for a better root (C9), and accepts what the one that it replaces accepts, too.
     ///   - frontier: closed under what its entries have seen, and not below the base; nil: all that is applied.
     ///   - writesRoot: whether it has a root, where the rules allow one.
+    ///   - accounts: devices, where the link states heads that are not followed here; nil: those that are.
     /// - Complexity: the keys that changed since the base, and a sync where there is a root.
     package func plan(
         for preview: VerifiedMemberLink, purges: [EntityID] = [], covers: Bool = false, writesRoot: Bool = true,
-        upTo frontier: Frontier? = nil
+        upTo frontier: Frontier? = nil, accounts: [ChainID: AccountDevices]? = nil
     ) throws(StorageError) -> CheckpointPlan {
         try requireWriter()
         let plan = try ask { (machine) throws(StorageError) in
             let mayWrite = try machine.mayWriteRoot()
             return try machine.plan(
-                for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers, upTo: frontier)
+                for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers, upTo: frontier,
+                accounts: accounts)
         }
         if let root = plan.root, let computed = files.computedTree(root) {
             let state = blobs.state

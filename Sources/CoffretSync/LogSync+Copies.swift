@@ -130,7 +130,7 @@ extension LogSync {
         }
         guard !links.isEmpty else { return }
         let unacknowledged = try ServedLogs(memory, in: repository).unacknowledged(in: repository)
-        try repository.purge(unacknowledged: unacknowledged, now: now)
+        report.hasPurged = try repository.purge(unacknowledged: unacknowledged, now: now)
         let refused = try repository.refusedPurges()
         let (repository, now) = (repository, now)
         report.waitingPurges = try repository.step { (machine) in

@@ -63,7 +63,8 @@ extension LogSync {
         memory.linkAt = nil
         let before = try repository.ask { (machine) in machine.frontier }
         let made = try writer.draft(
-            due, purges: options.purges, hasUnreadable: memory.hasUnreadable, cursor: memory.cursor, now: now)
+            due, purges: closingOnly ? [] : options.purges, hasUnreadable: memory.hasUnreadable, cursor: memory.cursor,
+            now: now)
         switch made {
         case nil: return false
         case .failure(let obstacle)?:
@@ -113,6 +114,7 @@ extension LogSync {
         let chains = VaultChains(accounts: follower.devices, members: members.state)
         try keepChains(follower.chains)
         try repository.takeOwn(chains, isRoot: link.root != nil)
+        if link.root != nil, !options.purges.isEmpty { report.purgeLink = members.state.links.count - 1 }
         endOfLinks()
         if link.opens != nil, try hasNewKeys(members) { endWithNewKeys() }
     }

@@ -107,6 +107,7 @@ package final class VaultSyncer {
             if attempt == 1 { try run.begin() }
             let logs = try run.sync(&report)
             guard !logs.changedKeys else { continue }
+            try run.settlePurges(logs, &report)
             if logs.isEpochStale { throw SyncError(.epochStale) }
             if options.acknowledges { try audit(run, options, &report) }
             try spreadHeads(of: writer)

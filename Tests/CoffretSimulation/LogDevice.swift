@@ -205,6 +205,19 @@ package final class LogDevice: LogKeyring {
         return sync.report
     }
 
+    /// What a revocation by this device sends in one request: the device link, and the vault's closing link (K2).
+    ///
+    /// - Parameter head: the zone's, as this device read it; nil: any.
+    package func revocation(of other: LogDevice, on head: [UInt8]?) throws -> LinkPost {
+        guard let follower = followed.flatMap({ MemberFollower(decoding: $0) }) else {
+            throw SimulationFailure("a device that never synced")
+        }
+        let link = person.chain.sign(.revoke(id: other.id), details: [], with: secrets.signing)
+        let closing = try ClosingLink.item(
+            with: link, repository, follower.chains, keys: self, on: head, now: now)
+        return LinkPost([person.item(of: link)] + [closing].compactMap(\.self))
+    }
+
     // MARK: Items
 
     package static func isText(_ key: FactKey) -> Bool { key.attribute == "text" }
@@ -277,8 +290,10 @@ extension LogDevice {
     }
 
     /// Has the server collect what was asked for.
-    package func collect(_ audit: LogAudit) throws -> LogCollector.Outcome {
-        let collector = LogCollector(repository: repository, audit: audit)
+    package func collect(
+        _ audit: LogAudit, partCountMax: Int = ServerLimits.sweepAddressCountMax
+    ) throws -> LogCollector.Outcome {
+        let collector = LogCollector(repository: repository, audit: audit, partCountMax: partCountMax)
         while let request = try collector.next(now: now) { try collector.take(reply(to: request)) }
         return collector.outcome
     }

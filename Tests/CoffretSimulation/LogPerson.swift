@@ -111,9 +111,21 @@ package final class LogPerson {
     }
 
     private func post(_ link: UnverifiedLink, by device: LogDevice) throws {
-        let item = LinkPost.Item(kind: ChainKind.device.rawValue, chainID: account.bytes, link: link.encoded)
-        guard case .links = try ask(.links(LinkPost([item])), by: device) else { throw SimulationFailure("no link") }
-        chain = try chain.following([link]).chain
+        guard case .links = try send(LinkPost([item(of: link)]), by: device) else { throw SimulationFailure("no link") }
+    }
+
+    func item(of link: UnverifiedLink) -> LinkPost.Item {
+        LinkPost.Item(kind: ChainKind.device.rawValue, chainID: account.bytes, link: link.encoded)
+    }
+
+    /// Sends links in one request. The account's chain goes on with the device links that the server took.
+    package func send(_ post: LinkPost, by device: LogDevice) throws -> LogReply {
+        let reply = try ask(.links(post), by: device)
+        guard case .links = reply else { return reply }
+        for item in post.items where item.kind == ChainKind.device.rawValue {
+            chain = try chain.following([UnverifiedLink(decoding: item.link)]).chain
+        }
+        return reply
     }
 }
 

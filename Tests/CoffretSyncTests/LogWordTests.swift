@@ -6,11 +6,12 @@ import CoffretHistory
 import CoffretLogs
 import CoffretSimulation
 import CoffretStorage
-import CoffretSync
 import CoffretTestSupport
 import CoffretTrust
 import CoffretWire
 import Testing
+
+@testable import CoffretSync
 
 @Suite("Words of devices in syncs of logs")
 struct LogWordTests {
@@ -182,7 +183,46 @@ struct LogWordTests {
             #expect(try device.shown(LogDevice.text(2)) == "of the first\n")
             #expect(try device.shown(LogDevice.text(3)) == "of the copy\n")
             #expect(try device.facts() == one.facts())
+            #expect(try device.repository.setAsideEntries().isEmpty, "written again")
         }
+    }
+
+    @Test("words of a copy that never came back are offered, though no link closed their log (K6)")
+    func endedWords() throws {
+        let person = try Self.settled(3)
+        let (one, two, three) = (person.devices[0], person.devices[1], person.devices[2])
+        try two.put(LogDevice.text(1), "shared\n")
+        try two.sync()
+        let copy = try LogDevice(copying: two)
+        try two.put(LogDevice.text(2), "of the first\n")
+        try copy.put(LogDevice.text(3), "of the copy\n")
+        try two.sync()
+        // What is applied first is the branch that an end accepts.
+        try one.sync()
+        try three.sync()
+        copy.lie = { reply in
+            if case .page(let page) = reply {
+                return .page(LogPage(objects: [], cursor: page.cursor, hasMore: page.hasMore))
+            }
+            return reply
+        }
+        _ = try LogExchangeTests.failure { try copy.sync() }
+        for _ in 0..<6 {
+            for device in [two, one, three] { _ = try LogExchangeTests.failure { try device.sync() } }
+            person.server.clock.now += 9 * Self.hour
+        }
+        for device in [one, two, three] {
+            #expect(try device.shown(LogDevice.text(2)) == "of the first\n")
+            #expect(try device.shown(LogDevice.text(3)) == nil)
+        }
+        #expect(try one.repository.setAsideChanges().map(\.key) == [LogDevice.text(3)])
+        // After 30 days they go.
+        for _ in 0..<100 {
+            person.server.clock.now += 8 * Self.hour
+            try one.sync()
+        }
+        #expect(try one.repository.setAsideEntries().isEmpty)
+        #expect(one.repository.fsck().isClean)
     }
 
     @Test("a new device was told what is there: a server that shows less is found out at once (R7)")
@@ -246,12 +286,23 @@ struct LogWordTests {
         try two.sync()
         try two.audit()
         let before = try person.objects().count
-        guard case .collected(let count, let byteCount) = try one.collect(one.audit()) else {
+        // In parts; the line breaks behind the third, and the next one begins anew with what is left.
+        var partCount = 0
+        one.intercept = { request in
+            guard case .sweep = request else { return nil }
+            partCount += 1
+            return partCount > 3 ? .unreachable : nil
+        }
+        #expect(try LogExchangeTests.failure { try one.collect(one.audit(), partCountMax: 8) }?.code == .unreachable)
+        one.intercept = nil
+        #expect(LogCollector.requested(in: one.repository) == link)
+        #expect(try person.objects().count == before - 24)
+        guard case .collected(let count, let byteCount) = try one.collect(one.audit(), partCountMax: 8) else {
             Issue.record("not collected")
             return
         }
-        #expect(count >= 58 && byteCount > 100_000, "\(count) \(byteCount)")
-        #expect(try person.objects().count == before - Int(count))
+        #expect(count >= 58 - 24 && byteCount > 50_000, "\(count) \(byteCount)")
+        #expect(try person.objects().count == before - 24 - Int(count))
         #expect(LogCollector.requested(in: one.repository) == nil)
         try one.repository.compact()
         // Who knows it, who is new, and who was away all come to the same.

@@ -93,7 +93,8 @@ struct HiddenItemTests {
             Call("archive", [item], .names), Call("ls", ["--archived"], .names), Call("show", [item], .asks),
             Call("unarchive", [item], .names), Call("rm", [item], .names), Call("ls", ["--trash"], .names),
             Call("show", [item], .asks), Call("restore", [item], .names), Call("ls", [], .names),
-            Call("compact", [], .isSilent), Call("backup create", ["copy"], .isSilent),
+            Call("forget", [item, "--yes"], .isSilent), Call("compact", [], .isSilent),
+            Call("backup create", ["copy"], .isSilent),
             // Neither has a terminal or an agent here.
             Call("find", ["Band"], .fails("cli.terminal.needed")),
             Call("open", ["--browser"], .fails("agent.store.locked")),

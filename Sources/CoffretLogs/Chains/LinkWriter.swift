@@ -63,6 +63,17 @@ package struct LinkWriter {
         }
     }
 
+    /// The link that closes what this account's chain takes the right from, by chains that the server does not have yet: it goes
+    /// there with the device link that does so (K2).
+    ///
+    /// - Parameter cursor: as in `draft`.
+    /// - Returns: nil where none can be written now; the next sync writes it.
+    package func closing(hasUnreadable: Bool, cursor: [UInt8]?, now: Milliseconds) throws -> LinkDraft? {
+        let links = DueLinks(closings: [repository.author.accountID], ends: [], betterRoot: false, unconfirmed: [])
+        let due = Due(links: links, isRootDue: false, lacksKey: false, isAsked: true, delay: 0)
+        return try draft(due, hasUnreadable: hasUnreadable, cursor: cursor, now: now)?.get()
+    }
+
     /// The link that is due (K2, K3, K6, C6, C9, a root by age or size, or what a person asked for).
     ///
     /// - Parameters:
@@ -91,7 +102,8 @@ package struct LinkWriter {
         let preview = try members.preview(
             operation, signedBy: repository.author.deviceID, accounts: accounts.mapValues(\.devices))
         let plan = try repository.plan(
-            for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot, upTo: frontier)
+            for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot, upTo: frontier,
+            accounts: accounts.mapValues(\.devices))
         guard plan.root != nil || !purpose.refutes && purges.isEmpty else { return nil }
         let bareTips = try repository.keepBareForms(of: plan.purgedTips)
         let base = plan.base.map { members.state.states[Int($0)].accepted } ?? Frontier()
@@ -128,7 +140,10 @@ package struct LinkWriter {
                 checkpointEpoch: checkpointEpoch)
         }
         return MemberOperation(
-            .state, by: author.accountID, deviceHead: author.deviceHead.hash, heads: heads, opening: opening)
+            .state, by: author.accountID,
+            deviceHead: accounts[author.accountID].flatMap { Bytes32($0.chain.head.linkHash) }
+                ?? author.deviceHead.hash,
+            heads: heads, opening: opening)
     }
 
     private var splitKeyCommitment: Bytes32 {
