@@ -93,7 +93,7 @@ struct HiddenItemTests {
             Call("archive", [item], .names), Call("ls", ["--archived"], .names), Call("show", [item], .asks),
             Call("unarchive", [item], .names), Call("rm", [item], .names), Call("ls", ["--trash"], .names),
             Call("show", [item], .asks), Call("restore", [item], .names), Call("ls", [], .names),
-            Call("forget", [item, "--yes"], .isSilent), Call("compact", [], .isSilent),
+            Call("compact", [], .isSilent),
             Call("backup create", ["copy"], .isSilent),
             // Neither has a terminal or an agent here.
             Call("find", ["Band"], .fails("cli.terminal.needed")),
@@ -110,7 +110,8 @@ struct HiddenItemTests {
         "credential kubectl", "credential pip",
         "device approve", "device ls", "device pair", "device recover", "device rename", "device renew",
         "device rescue", "device revoke", "doctor", "ecies keygen", "ecies open", "ecies public", "ecies seal",
-        "ecies sign", "ecies verify", "generate", "git-credential erase", "git-credential get", "git-credential store",
+        "ecies sign", "ecies verify", "forget", "generate", "git-credential erase", "git-credential get",
+        "git-credential store",
         "help", "import", "init", "inject", "key add", "key change", "key ls", "key remove", "lock", "new",
         "note hide", "note passphrases", "passphrase", "recovery accept", "recovery add", "recovery ls",
         "recovery revoke",
