@@ -213,8 +213,9 @@ package final class LogDevice: LogKeyring {
             throw SimulationFailure("a device that never synced")
         }
         let link = person.chain.sign(.revoke(id: other.id), details: [], with: secrets.signing)
-        let closing = try ClosingLink.item(
-            with: link, repository, follower.chains, keys: self, on: head, now: now)
+        var chains = follower.chains
+        try chains.finish(keys: self)
+        let closing = try ClosingLink.item(with: link, repository, chains, keys: self, on: head, now: now)
         return LinkPost([person.item(of: link)] + [closing].compactMap(\.self))
     }
 

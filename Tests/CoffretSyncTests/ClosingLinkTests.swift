@@ -21,6 +21,7 @@ struct ClosingLinkTests {
 
     init() throws {
         person = try LogExchangeTests.person(3)
+        try person.devices[0].put(LogDevice.text(0), "first\n")
         for device in person.devices + person.devices { try device.sync() }
     }
 

@@ -187,44 +187,6 @@ struct LogWordTests {
         }
     }
 
-    @Test("words of a copy that never came back are offered, though no link closed their log (K6)")
-    func endedWords() throws {
-        let person = try Self.settled(3)
-        let (one, two, three) = (person.devices[0], person.devices[1], person.devices[2])
-        try two.put(LogDevice.text(1), "shared\n")
-        try two.sync()
-        let copy = try LogDevice(copying: two)
-        try two.put(LogDevice.text(2), "of the first\n")
-        try copy.put(LogDevice.text(3), "of the copy\n")
-        try two.sync()
-        // What is applied first is the branch that an end accepts.
-        try one.sync()
-        try three.sync()
-        copy.lie = { reply in
-            if case .page(let page) = reply {
-                return .page(LogPage(objects: [], cursor: page.cursor, hasMore: page.hasMore))
-            }
-            return reply
-        }
-        _ = try LogExchangeTests.failure { try copy.sync() }
-        for _ in 0..<6 {
-            for device in [two, one, three] { _ = try LogExchangeTests.failure { try device.sync() } }
-            person.server.clock.now += 9 * Self.hour
-        }
-        for device in [one, two, three] {
-            #expect(try device.shown(LogDevice.text(2)) == "of the first\n")
-            #expect(try device.shown(LogDevice.text(3)) == nil)
-        }
-        #expect(try one.repository.setAsideChanges().map(\.key) == [LogDevice.text(3)])
-        // After 30 days they go.
-        for _ in 0..<100 {
-            person.server.clock.now += 8 * Self.hour
-            try one.sync()
-        }
-        #expect(try one.repository.setAsideEntries().isEmpty)
-        #expect(one.repository.fsck().isClean)
-    }
-
     @Test("a new device was told what is there: a server that shows less is found out at once (R7)")
     func told() throws {
         let person = try Self.settled()
