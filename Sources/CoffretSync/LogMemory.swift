@@ -97,6 +97,7 @@ package struct LogMemory: Sendable {
 
     /// Notes how far logs are here, before more of them comes.
     mutating func noteUnjudged(_ instances: Set<InstanceID>, before frontier: Frontier) {
+        isUnjudged = true
         for instance in instances.sorted() where unjudged[instance] == nil && unjudged.count < Self.unjudgedCountMax {
             unjudged[instance] = frontier.number(of: instance)
         }

@@ -140,6 +140,12 @@ extension LogSync {
         }
     }
 
+    /// Section 6: words that do not count go after 30 days.
+    func dropSetAside() throws {
+        let unacknowledged = try ServedLogs(memory, in: repository).unacknowledged(in: repository)
+        try repository.dropSetAside(unacknowledged: unacknowledged, now: now)
+    }
+
     /// R7: the word that let this device in has to come true with the server's first answer.
     func checkTold() throws {
         guard let told = memory.told else { return }

@@ -339,7 +339,6 @@ package final class LogSync {
         let before = receiver.takenCount
         try lookAtOwnLogs()
         // Durable with what came: a head of before is judged again, also after a crash, and by what was remembered before.
-        memory.isUnjudged = true
         let (frontier, pending) = try repository.ask { (machine) in (machine.frontier, machine.pending) }
         try receiver.take(page.objects) { [self] hasLeft in
             noteWords()
@@ -443,8 +442,7 @@ package final class LogSync {
         if came { try repository.settle(now: now) }
         guard repository.isWritable else { return }
         try lookAtPurges()
-        let unacknowledged = try ServedLogs(memory, in: repository).unacknowledged(in: repository)
-        try repository.dropSetAside(unacknowledged: unacknowledged, now: now)
+        try dropSetAside()
         report.unconfirmed = try repository.step { (machine) throws(StorageError) in try machine.due().unconfirmed }
         try repository.remember(memory.merged(in: repository))
         try repository.checkpoint()
