@@ -8,7 +8,7 @@ package import CoffretHTTP
 package import CoffretKeys
 internal import CoffretLogs
 package import CoffretTrust
-internal import CoffretWire
+package import CoffretWire
 
 /// An account, logged in at its server.
 package final class Account {
@@ -201,27 +201,76 @@ package final class Account {
             let watch = try inAccount(store.keyring.server()?.watch)
             let followed = try Self.following(chain, [link], watch: watch, now: clock.now)
             guard try post(link, accepted: [200, 409]) == nil else { continue }
-            do {
-                return try adopt(followed)
-            } catch let error as AccountError {
-                // It is in the chain, so it comes with what is new there.
-                guard try readAgain(after: error) else { throw error }
-                try follow()
-                return
-            }
+            return try adoptOwn(followed)
         }
         throw AccountError(.chainBusy)
     }
 
-    /// Revokes a device. The revocation takes effect in a vault with the next sync of it, which closes the device's log and
-    /// opens an epoch whose key the remaining devices get.
-    package func revoke(_ device: UniqueID) throws {
-        try append { account in
-            try inAccount { () throws(KeyError) in
+    /// Keeps a link of this device that the server took.
+    private func adoptOwn(_ followed: FollowedDeviceChain) throws {
+        do {
+            try adopt(followed)
+        } catch let error as AccountError {
+            // It is in the chain, so it comes with what is new there.
+            guard try readAgain(after: error) else { throw error }
+            try follow()
+        }
+    }
+
+    /// Revokes a device, with those of the devices that it brought which go with it; the others are kept (K10).
+    ///
+    /// - Parameters:
+    ///   - going: devices that go with it, as far as it brought them and no paper is among them.
+    ///   - closings: gives the links that close the devices in vaults, in one request with the device link (K2): told that link,
+    ///     who is revoked, and how often the server had moved on. Where it gives none, or the server refuses them, each vault is closed by its next
+    ///     sync.
+    package func revoke(
+        _ device: UniqueID, with going: Set<UniqueID> = [],
+        closings: (UnverifiedLink, _ revoked: Set<UniqueID>, _ refusalCount: Int) throws -> [LinkPost.Item] = {
+            _, _, _ in
+            []
+        }
+    ) throws {
+        try lock.exclusively {
+            for attempt in 0..<ServerConnection.tryCountMax {
+                try follow()
+                let chain = try chain
                 // Another device may have done it meanwhile.
-                guard try account.store.keyring.deviceChain().device(device)?.isTrusted == true else { return nil }
-                return try account.store.keyring.signLink(.revoke(id: device))
+                guard chain.device(device)?.isTrusted == true else { return }
+                let brought = chain.broughtDevices(by: device)
+                let goes = brought.filter { going.contains($0.id) && $0.kind != .paper }.map(\.id)
+                let stays = brought.map(\.id).filter { !goes.contains($0) }
+                let link = try inAccount { () throws(KeyError) in
+                    try store.keyring.signLink(
+                        .revoke(
+                            id: device,
+                            brought: brought.isEmpty ? nil : BroughtDevices(going: goes.sorted(), kept: stays.sorted()))
+                    )
+                }
+                let watch = try inAccount(store.keyring.server()?.watch)
+                // Before anything leaves: what others would refuse is not sent.
+                let followed = try Self.following(chain, [link], watch: watch, now: clock.now)
+                let items = try closings(link, Set([device] + goes), attempt)
+                guard try postTogether(link, of: chain.accountID, items) else { continue }
+                return try adoptOwn(followed)
             }
+            throw AccountError(.chainBusy)
+        }
+    }
+
+    /// - Returns: false where the chain or a zone has moved on; then nothing was taken.
+    private func postTogether(
+        _ link: UnverifiedLink, of account: ChainID, _ others: [LinkPost.Item]
+    ) throws -> Bool {
+        guard !others.isEmpty else { return try post(link, accepted: [200, 409]) == nil }
+        let own = LinkPost.Item(kind: ChainKind.device.rawValue, chainID: account.bytes, link: link.encoded)
+        let items = [own] + others.prefix(ServerLimits.linkCountMaxPerPost - 1)
+        do {
+            let body = LinkPost(items).encoded()
+            return try connection.send("POST", "/v1/links", body, accepted: [200, 409, 412]).status == 200
+        } catch let error as AccountError where error.code == .refused {
+            // The revocation does not wait for the vaults.
+            return try post(link, accepted: [200, 409]) == nil
         }
         // The revocation stands; an identity that is not set anew now is by the next sync of any device.
         try? lookAfterIdentity()
@@ -301,10 +350,12 @@ package final class Account {
     }
 
     /// Puts the keys of all synced vaults into the other devices' mailbox.
-    package func sendKeys() throws {
+    ///
+    /// - Parameter revoked: devices that get none.
+    package func sendKeys(sparing revoked: Set<UniqueID> = []) throws {
         let (boxes, chain) = (try inAccount(store.keyring.makeDeviceBoxes()), try chain)
         let path = "/v1/mailboxes/\(chain.accountID.hex)"
-        for box in boxes {
+        for box in boxes where !revoked.contains(box.recipientID) {
             let post = MailboxPost(deviceID: box.recipientID, bytes: box.encoded)
             do {
                 try connection.send("POST", path, post.encoded(), accepted: [200, 201])

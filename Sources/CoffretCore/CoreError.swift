@@ -94,6 +94,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case vaultNameInvalid = "core.vault.name-invalid"
         /// The vault was opened for reading only.
         case vaultReadOnly = "core.vault.read-only"
+        /// History cannot be dropped or deleted for good from here now; the place says why.
+        case historyKept = "core.history.kept"
         /// The file is no list of breached passwords, or is not sorted by hash; the place says what is wrong.
         case breachListInvalid = "core.breach-list.invalid"
         /// The folder or file is none of backups, or one of a version that this program does not know.

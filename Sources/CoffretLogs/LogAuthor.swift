@@ -69,11 +69,14 @@ package struct LogChange: Equatable, Sendable {
     package let value: [UInt8]?
     /// The facts that the author was shown (E3, S8, T5); nil: all that stand under the key.
     package let replaces: [Dot]?
+    /// A text is stored without an older version that it could be a difference to.
+    package let isWhole: Bool
 
-    package init(key: FactKey, value: [UInt8]?, replaces: [Dot]? = nil) {
+    package init(key: FactKey, value: [UInt8]?, replaces: [Dot]? = nil, isWhole: Bool = false) {
         self.key = key
         self.value = value
         self.replaces = replaces
+        self.isWhole = isWhole
     }
 }
 

@@ -37,7 +37,7 @@ package final class LogBatch {
         if change.value == nil, replaced.isEmpty { return remove(change.key) }
         let content =
             if let value = change.value {
-                try self.content(value, key: change.key, current: current)
+                try self.content(value, of: change, current: current)
             } else { ChangeContent.retraction }
         listedByteCount += change.key.bytes.count + content.listedByteCount + Self.changeOverhead
         listedByteCount += replaced.count * Self.referenceByteCount
@@ -75,7 +75,7 @@ package final class LogBatch {
     // MARK: Values
 
     private func content(
-        _ value: [UInt8], key: FactKey, current: CurrentFacts
+        _ value: [UInt8], of change: LogChange, current: CurrentFacts
     ) throws(StorageError) -> ChangeContent {
         guard value.count <= FactLimits.valueByteCountMax - 1 else {
             throw StorageError(.factValueTooLarge, place: "\(value.count) bytes")
@@ -83,7 +83,10 @@ package final class LogBatch {
         let shown = current.max {
             EntryRank(height: $0.value.height, dot: $0.key) < EntryRank(height: $1.value.height, dot: $1.key)
         }?.value.content
-        let stored = repository.isText(key) ? try text(value, after: shown) : ValueEncoder.plain(value)
+        let stored =
+            if repository.isText(change.key) {
+                change.isWhole ? ValueEncoder.text(value, base: nil) : try text(value, after: shown)
+            } else { ValueEncoder.plain(value) }
         if stored.count <= FactLimits.inlineValueByteCountMax { return .inPlace(stored) }
         if stored.count <= FactLimits.commitValueByteCountMax, !isBulk {
             return .salted(salt: repository.random.bytes(count: FactLimits.saltByteCount), bytes: stored)

@@ -29,14 +29,45 @@ extension LogRepository {
         return obstacle
     }
 
-    /// Drops what links deleted for good, where the wait for objections is over (P3, P4), durably.
-    package func purge(unacknowledged: Set<BlobName>, now: Milliseconds) throws(StorageError) {
+    /// Drops what links deleted for good, where the wait for objections is over (P3, P4), durably. `compact` frees the bytes.
+    ///
+    /// - Returns: whether something went.
+    @discardableResult
+    package func purge(unacknowledged: Set<BlobName>, now: Milliseconds) throws(StorageError) -> Bool {
         try requireWriter()
-        try change { (loaded) throws(StorageError) in
+        let hasGone = try change { (loaded) throws(StorageError) in
             loaded.isAhead = true
-            try loaded.machine.purge(unacknowledged: unacknowledged, refused: loaded.refusedPurges, now: now)
+            return try loaded.machine.purge(unacknowledged: unacknowledged, refused: loaded.refusedPurges, now: now)
         }
         try checkpoint()
+        return hasGone
+    }
+
+    /// P1: writes anew, whole, the current texts of entities that are stored as differences to older ones. Each of several
+    /// current values replaces itself, so that the order of what is shown stays.
+    package func writeWhole(_ entities: [EntityID], time: Milliseconds) throws(StorageError) {
+        let present = try present()
+        var rounds: [[LogChange]] = []
+        for entity in entities {
+            let facts = try present.facts(of: entity).filter { isText($0.key) }
+            for (key, facts) in Dictionary(grouping: facts, by: \.key) {
+                var isDifference = false
+                for fact in facts {
+                    let stored = try files.storedValue(of: fact.content.inEntry, unstored: present.unstored)
+                    if stored?.first == ValueForm.delta.rawValue { isDifference = true }
+                }
+                guard isDifference else { continue }
+                let ascending = facts.sorted {
+                    EntryRank(height: $0.height, dot: $0.dot) < EntryRank(height: $1.height, dot: $1.dot)
+                }
+                for (round, fact) in ascending.enumerated() {
+                    if rounds.count == round { rounds.append([]) }
+                    rounds[round].append(
+                        LogChange(key: key, value: try present.value(of: fact), replaces: [fact.dot], isWhole: true))
+                }
+            }
+        }
+        for changes in rounds { try commit(changes, time: time) }
     }
 
     /// Links whose purge a person at this device refused (P3).
@@ -66,21 +97,35 @@ extension LogRepository {
     }
 
     /// G5: blobs at the server that nobody needs, once what lies below a checkpoint goes: of entries that may be dropped, of
-    /// those that were and whose blobs lie here still, and of trees of older checkpoints. Before the next compaction.
+    /// those that were and whose blobs lie here still, and of trees of older checkpoints. A link that deletes for good drops
+    /// nothing else. Before the next compaction.
     ///
     /// - Parameters:
     ///   - acknowledgedBy: who said that he has what the checkpoint accepts.
     ///   - unacknowledged: own entries that the server has not acknowledged.
+    ///   - gone: names of blobs that a compaction took from here before.
     /// - Returns: nil: this device may not have the server collect below that checkpoint now.
     /// - Complexity: reads what lives, and what goes, once.
     package func collectableBlobs(
-        below link: Int, acknowledgedBy: Set<Acknowledgement>, unacknowledged: Set<BlobName>, now: Milliseconds
+        below link: Int, acknowledgedBy: Set<Acknowledgement>, unacknowledged: Set<BlobName>, gone: [BlobName] = [],
+        now: Milliseconds
     ) throws(StorageError) -> [BlobName]? {
-        let planned = try step { (machine) throws(StorageError) in
-            try machine.collectable(
+        let planned = try step { (machine) throws(StorageError) -> Set<BlobName>? in
+            let planned = try machine.collectable(
                 below: link, acknowledgedBy: acknowledgedBy, unacknowledged: unacknowledged, now: now)
+            let purges = machine.members.chain.links[link].checkpoint?.purges ?? []
+            return purges.isEmpty ? planned : planned.map { _ in [] }
         }
         guard let planned else { return nil }
+        return try deadBlobs(below: link, dropping: planned, gone: gone)
+    }
+
+    /// Blobs that nothing kept here leads to, once some entries go: of these, of dropped ones, and of older trees.
+    ///
+    /// - Complexity: reads what lives, and what goes, once.
+    package func deadBlobs(
+        below link: Int, dropping planned: Set<BlobName> = [], gone: [BlobName] = []
+    ) throws(StorageError) -> [BlobName] {
         var going = planned
         var roots: [BlobName] = []
         try ask { (machine) throws(StorageError) in
@@ -98,6 +143,7 @@ extension LogRepository {
             if !live.contains(name) { names.append(name) }
             return true
         }
+        for name in gone { _ = meet(name) }
         for name in going.sorted() where try blobs.containsBlob(name) {
             guard let entry = try files.entry(named: name) else { continue }
             try walk(entry, visit: meet)
@@ -125,7 +171,7 @@ extension LogRepository {
             var roots = [machine.baseRoot]
             // Moments begin at the tree below which history was dropped.
             roots.append(machine.droppedBelow.flatMap { machine.members.chain.links[$0].checkpoint?.root })
-            if let logs = blobs.state.logs, let kept = try? KeptState(decoding: logs.kept) {
+            if let kept = try? KeptState(decoding: blobs.state.kept) {
                 try files.indexes.walk(files.indexes.stored(kept.index), visit: meet) { _ in }
                 try files.indexes.walk(files.indexes.stored(kept.items), visit: meet) { _ in }
                 roots.append(kept.facts)

@@ -31,8 +31,6 @@ package struct LogFsckReport: Sendable {
     /// What is wrong with what is derived; `repair` makes it anew.
     package internal(set) var repairable: [Finding] = []
 
-    /// Blobs that nothing refers to; harmless, and gone after the next compaction.
-    package var unreachableBlobCount: Int { max(0, blobs.blobCount - reachableBlobCount) }
     /// All that is wrong.
     package var allProblems: [any Error] {
         var errors: [any Error] = blobs.problems

@@ -98,8 +98,8 @@ package final class LogReceiving {
     /// - Throws: what transactions throw; then nothing of the batch is here, and `cancel` is due.
     package func finish(memory: [UInt8]? = nil) throws(StorageError) {
         var state = repository.blobs.state
-        for (entry, _) in entries { state.append(head: entry.name) }
-        if let memory { state.logs?.memory = memory }
+        for (entry, _) in entries { state.entries.append(entry.name) }
+        if let memory { state.memory = memory }
         try transaction.commit(state: state, isCheckpoint: false)
         repository.take(entries)
     }

@@ -4,6 +4,7 @@
 package import CoffretBase
 package import CoffretHistory
 package import CoffretStorage
+package import CoffretTrust
 
 extension LogRepository {
     /// What the checkpoint of an own link says (C1). The tree of its root is stored when this returns.
@@ -16,10 +17,11 @@ extension LogRepository {
     ///   - writesRoot: whether it has a root, where the rules allow one.
     ///   - shown: the link takes all that are known, since its person was shown those that lack confirmation (K8); nil: it
     ///     does not.
+    ///   - accounts: devices, where the link states heads that are not followed here; nil: those that are.
     /// - Complexity: the keys that changed since the base, and a sync where there is a root.
     package func plan(
         for preview: VerifiedMemberLink, purges: [EntityID] = [], covers: Bool = false, writesRoot: Bool = true,
-        upTo frontier: Frontier? = nil, shown: ShownLinks? = nil
+        upTo frontier: Frontier? = nil, shown: ShownLinks? = nil, accounts: [ChainID: AccountDevices]? = nil
     ) throws(StorageError) -> CheckpointPlan {
         try requireWriter()
         let plan = try ask { (known) throws(StorageError) in
@@ -30,7 +32,8 @@ extension LogRepository {
             }
             let mayWrite = try machine.mayWriteRoot()
             return try machine.plan(
-                for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers, upTo: frontier)
+                for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers, upTo: frontier,
+                accounts: accounts)
         }
         if let root = plan.root, let computed = files.computedTree(root) {
             let state = blobs.state

@@ -16,15 +16,14 @@ extension LogRepository {
         isText: @escaping (FactKey) -> Bool
     ) throws(StorageError) -> LogRepository {
         let blobs = try BlobStore.create(
-            directory: directory, keys: keys, environment: environment,
-            state: RepositoryState(logs: RepositoryState.Logs(kept: [])))
+            directory: directory, keys: keys, environment: environment, state: RepositoryState())
         return LogRepository(
             blobs: blobs, keys: keys, author: author, chains: chains, environment: environment, isText: isText)
     }
 
     /// Opens the vault in `directory`.
     ///
-    /// - Throws: what `BlobStore.open` throws; `.formatUnsupported` for a vault of commits.
+    /// - Throws: what `BlobStore.open` throws.
     package static func open(
         directory: String, keys: VaultKeys, author: LogAuthor, chains: VaultChains, mode: BlobStore.Mode,
         environment: StorageEnvironment, damagedTail: DamagedTailPolicy = .refuse,
@@ -32,10 +31,6 @@ extension LogRepository {
     ) throws(StorageError) -> LogRepository {
         let blobs = try BlobStore.open(
             directory: directory, keys: keys, environment: environment, mode: mode, damagedTail: damagedTail)
-        guard blobs.state.logs != nil else {
-            blobs.close()
-            throw StorageError(.formatUnsupported, place: directory)
-        }
         return LogRepository(
             blobs: blobs, keys: keys, author: author, chains: chains, environment: environment, isText: isText)
     }
@@ -43,7 +38,7 @@ extension LogRepository {
     /// How many links of the member chain this copy had taken when it last stored its state. Whoever opens it with fewer has
     /// an old copy of the chains, and would forget what links closed.
     package var keptLinkCount: Int {
-        guard let kept = blobs.state.logs?.kept, let state = try? KeptState(decoding: kept) else { return 0 }
+        guard let state = try? KeptState(decoding: blobs.state.kept) else { return 0 }
         return Int(state.machine.takenCount)
     }
 
@@ -51,7 +46,7 @@ extension LogRepository {
     ///
     /// - Parameter rebuildsIndex: the indexes are made anew from the blobs, which reads all of them.
     func load(rebuildsIndex: Bool) throws(StorageError) -> Loaded {
-        guard let logs = blobs.state.logs else { throw StorageError(.formatUnsupported, place: directory) }
+        let logs = blobs.state
         if !rebuildsIndex {
             do throws(StorageError) {
                 if let fresh = try resume(logs, DiskHistoryStore(files: files)) { return fresh }
@@ -66,7 +61,7 @@ extension LogRepository {
     /// - Parameter empty: a store for a state that keeps nothing yet.
     /// - Returns: nil for a state that does not fit.
     private func resume(
-        _ logs: RepositoryState.Logs, _ empty: DiskHistoryStore
+        _ logs: RepositoryState, _ empty: DiskHistoryStore
     ) throws(StorageError) -> Loaded? {
         var fresh: Loaded
         if logs.kept.isEmpty {
@@ -99,7 +94,8 @@ extension LogRepository {
         return machine
     }
 
-    /// Takes entries that lie in the journal behind the kept state.
+    /// Takes entries that lie in the journal behind the kept state. One with the number of another that is here comes behind
+    /// what was applied before it (K6).
     func takeTail(_ names: [BlobName], into loaded: inout Loaded) throws(StorageError) {
         var taken: [BlobName] = []
         for name in names {
@@ -107,6 +103,11 @@ extension LogRepository {
                 throw StorageError(.blobMissing, place: name.description)
             }
             let byteCount = try blobs.readBlob(name, type: .entry) { (content) throws(StorageError) in content.count }
+            if try !loaded.machine.store.entries(at: entry.dot).isEmpty {
+                try loaded.machine.receive(taken)
+                try loaded.machine.update()
+                taken = []
+            }
             try loaded.machine.store.put(entry, byteCount: byteCount)
             loaded.changeCount += try files.changes(of: entry).count
             loaded.byteCount += byteCount
@@ -123,7 +124,7 @@ extension LogRepository {
     ///
     /// Which entries were applied follows from the kept frontier. What was dropped is known no more: where it comes again it
     /// is dropped again.
-    private func rebuild(_ logs: RepositoryState.Logs) throws(StorageError) -> Loaded {
+    private func rebuild(_ logs: RepositoryState) throws(StorageError) -> Loaded {
         var store = try DiskHistoryStore(files: files)
         var entries: [(entry: VerifiedEntry, byteCount: Int)] = []
         try blobs.forEachBlob(type: .entry) { (name, content) throws(StorageError) in

@@ -147,6 +147,18 @@ extension LogRepository {
     }
 }
 
+extension StorageError {
+    /// Whether a value is one that no writer may store. Without libzstd nobody can tell.
+    package var isMalformedValue: Bool {
+        var cause: (any Error)? = self
+        while let error = cause {
+            if (error as? HistoryError)?.code == .valueLibraryMissing { return false }
+            cause = (error as? HistoryError)?.cause ?? (error as? StorageError)?.cause
+        }
+        return code == .factMalformedValue
+    }
+}
+
 extension LogFiles {
     func storedValue(
         of content: ChangeContent, unstored: [BlobName: [UInt8]]

@@ -156,7 +156,7 @@ extension LogRepository {
     @discardableResult
     package func checkpoint() throws(StorageError) -> Bool {
         let isNeeded = try change { (loaded) in
-            !loaded.isBehind && (loaded.isAhead || blobs.state.logs?.entries.isEmpty == false)
+            !loaded.isBehind && (loaded.isAhead || !blobs.state.entries.isEmpty)
         }
         guard isNeeded else { return false }
         return try transact { (transaction) throws(StorageError) in
@@ -167,7 +167,7 @@ extension LogRepository {
                 let kept = KeptState(
                     machine: machine, facts: store.tree.name, index: store.index.tree.name,
                     items: store.items.tree.name, own: loaded.own, refusedPurges: loaded.refusedPurges)
-                guard kept.encoded != blobs.state.logs?.kept || blobs.state.logs?.entries.isEmpty == false else {
+                guard kept.encoded != blobs.state.kept || !blobs.state.entries.isEmpty else {
                     loaded.isAhead = false
                     transaction.cancel()
                     return false
@@ -181,8 +181,8 @@ extension LogRepository {
                     written.append(try files.facts.write(computed.tree, values: computed.values, to: transaction))
                 }
                 var state = blobs.state
-                state.logs?.kept = kept.encoded
-                state.logs?.entries = []
+                state.kept = kept.encoded
+                state.entries = []
                 try transaction.commit(state: state, isCheckpoint: true)
                 for place in written.indices { written[place].markStored() }
                 files.forgetComputedTrees()

@@ -5,6 +5,7 @@ package import CoffretBase
 package import CoffretCrypto
 package import CoffretHistory
 package import CoffretStorage
+package import CoffretTrust
 
 /// The histories of one vault on one device (Spec/history.md): read, written in entries, received from others.
 ///
@@ -23,6 +24,12 @@ package final class LogRepository {
     /// Gives the newest chains that are kept; asked whenever the state is read from the journal, which may be of another
     /// process that had followed more. Nil: those that the repository was opened with.
     package var readChains: (() throws(StorageError) -> VaultChains)?
+    /// Gives the accounts as the chains beside the vault have them, which `readChains` may be ahead of; nil, or without an
+    /// answer: they are the same.
+    package var readKeptAccounts: (() -> [ChainID: AccountDevices]?)?
+    /// The accounts by which the entries behind the kept state were judged. Before others are kept beside the vault the
+    /// state is stored, so that what was applied stays so (K4).
+    package private(set) var keptAccounts: [ChainID: AccountDevices]
 
     /// Words about other vaults for own entries (E9); nil: none.
     package var statements: (any LogStatementSource)?
@@ -65,6 +72,7 @@ package final class LogRepository {
         self.keys = keys
         self.author = author
         self.chains = chains
+        keptAccounts = chains.accounts
         self.isText = isText
         self.environment = environment
         files = LogFiles(blobs: blobs, keys: keys)
@@ -103,7 +111,7 @@ package final class LogRepository {
     func over(_ blobs: BlobStore) throws(StorageError) -> LogRepository {
         let other = LogRepository(
             blobs: blobs, keys: keys, author: author, chains: chains, environment: environment, isText: isText)
-        other.readChains = readChains
+        (other.readChains, other.readKeptAccounts) = (readChains, readKeptAccounts)
         return other
     }
 
@@ -113,11 +121,20 @@ package final class LogRepository {
     func adopt(_ fresh: Loaded) { loaded = fresh }
 
     private func load() throws(StorageError) -> Loaded {
-        if let readChains { chains = try readChains() }
+        let newest = try readChains?() ?? chains
+        let kept = newest.accounts.merging(readKeptAccounts?() ?? [:]) { $1 }
+        chains = VaultChains(accounts: kept, members: newest.members)
+        keptAccounts = chains.accounts
         let rebuilds = isIndexInDoubt && !wasRebuilt
         isIndexInDoubt = false
         wasRebuilt = wasRebuilt || rebuilds
         var fresh = try load(rebuildsIndex: rebuilds)
+        if newest.accounts != chains.accounts {
+            chains = newest
+            fresh.machine.follow(accounts: newest.accounts, chain: newest.members)
+            try fresh.machine.update()
+            fresh.isAhead = true
+        }
         fresh.isBehind = chains.members.count < keptLinkCount
         return fresh
     }
@@ -138,7 +155,7 @@ package final class LogRepository {
     func learn(
         _ newer: VaultChains, _ body: (inout Machine) throws(StorageError) -> Void
     ) throws(StorageError) {
-        chains = newer
+        (chains, keptAccounts) = (newer, newer.accounts)
         if loaded?.isBehind == true, newer.members.count >= keptLinkCount { reload() }
         try step(body)
     }
@@ -164,7 +181,7 @@ package final class LogRepository {
     }
 
     /// Bytes of the sync, as they were remembered last.
-    package var syncMemory: [UInt8] { blobs.state.logs?.memory ?? [] }
+    package var syncMemory: [UInt8] { blobs.state.memory }
 
     /// Remembers bytes of the sync; costs less than 300 bytes more than they have.
     ///
@@ -174,7 +191,7 @@ package final class LogRepository {
     package func remember(_ memory: [UInt8], keeping kept: [WrittenBlob] = []) throws(StorageError) {
         guard memory != syncMemory || !kept.isEmpty else { return }
         var state = blobs.state
-        state.logs?.memory = memory
+        state.memory = memory
         try transact { (transaction) throws(StorageError) in
             for blob in kept { try transaction.writeSealed(blob.sealed, name: blob.name) }
             try transaction.commit(state: state, isCheckpoint: false)
@@ -198,7 +215,7 @@ package final class LogRepository {
     /// - Returns: whether anything is new.
     @discardableResult
     package func refresh() throws(StorageError) -> Bool {
-        let before = blobs.state.logs
+        let before = blobs.state
         guard try blobs.refresh() else { return false }
         try goOn(from: before)
         return true
@@ -212,15 +229,13 @@ package final class LogRepository {
     ///
     /// - Throws: as `open`; it rests then.
     package func resume(lockTimeoutMilliseconds: Int) throws(StorageError) {
-        let before = blobs.state.logs
+        let before = blobs.state
         if try blobs.resume(lockTimeoutMilliseconds: lockTimeoutMilliseconds) { try goOn(from: before) }
     }
 
-    private func goOn(from before: RepositoryState.Logs?) throws(StorageError) {
-        guard let before, let now = blobs.state.logs, now.kept == before.kept, now.entries.starts(with: before.entries)
-        else {
-            return reload()
-        }
+    private func goOn(from before: RepositoryState) throws(StorageError) {
+        let now = blobs.state
+        guard now.kept == before.kept, now.entries.starts(with: before.entries) else { return reload() }
         guard loaded != nil else { return }
         try change { (loaded) throws(StorageError) in
             try takeTail(Array(now.entries.dropFirst(before.entries.count)), into: &loaded)

@@ -57,21 +57,9 @@ package struct StorageError: Error, Equatable, Sendable, CustomStringConvertible
         case treeRootMismatch = "storage.tree.root-mismatch"
         case factValueTooLarge = "storage.fact.value-too-large"
         case factMalformedValue = "storage.fact.malformed-value"
-        // Commits and history.
-        case commitMalformed = "storage.commit.malformed"
-        case commitAuthenticationFailed = "storage.commit.authentication-failed"
-        case commitWrongVault = "storage.commit.wrong-vault"
-        case commitUnknownSigner = "storage.commit.unknown-signer"
-        case commitUnsupportedFormat = "storage.commit.unsupported-format"
-        case commitRevokedSigner = "storage.commit.revoked-signer"
-        case commitStaleEpoch = "storage.commit.stale-epoch"
-        case commitChainHeadsBehind = "storage.commit.chain-heads-behind"
-        case historyBroken = "storage.history.broken"
-        case historyForked = "storage.history.forked"
+        // History.
         case historyCompacted = "storage.history.compacted"
         case historyPending = "storage.history.not-here-yet"
-        case historyUnrelated = "storage.history.unrelated"
-        case historyLocalRollback = "storage.history.local-rollback"
         // Attachments.
         case attachmentMissing = "storage.attachment.missing"
         case attachmentTruncated = "storage.attachment.truncated"

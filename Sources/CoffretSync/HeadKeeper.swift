@@ -128,18 +128,15 @@ struct HeadKeeper {
                         given.contains(name) || collected.names(repository.exchange.addresses(of: name))
                     }, expected: pusher.flatMap { names in names.first { $0 == last } ?? names.first }, last: last)
             }
-            // An entry that came with another history is known from then on.
-            let isForked = verdict == .forked || verdict == .rolledBack && memory.isForked
-            memory.isForked = isForked && !acceptsRestored
             switch verdict {
             case .refused: report.refusedHead = verdict
             case .rolledBack, .forked:
                 guard acceptsRestored else {
-                    // This ends the sync, and with the next one the other history belongs to what was remembered before.
+                    // This ends the sync; what came with the head is not remembered before a head is judged good.
                     if repository.isWritable { try repository.remember(memory.merged(in: repository)) }
                     let heads = SyncError.Heads(seen: try newest(of: lacking), shown: try newest(of: head))
                     throw SyncError(
-                        isForked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
+                        verdict == .forked ? .headForked : .headRolledBack, at: memory.head?.description, heads: heads)
                 }
                 // The next frontier is a full one: nothing that it would name is known to be there.
                 memory.full = nil
@@ -149,7 +146,6 @@ struct HeadKeeper {
                 }
             }
         }
-        if lacking.isEmpty, frontier != nil { memory.isForked = false }
         switch shown {
         case .unread, .same: return
         case .none: memory.head = nil
@@ -172,7 +168,7 @@ struct HeadKeeper {
                 isReplacementDue = true
             }
         }
-        memory.isUnjudged = false
+        (memory.isUnjudged, memory.unjudged) = (false, [:])
         guard report.refusedHead != nil else { return }
         if let before = memory.replacedAt, 0..<Self.replacementInterval ~= now - min(before, now) {
             replaces = false

@@ -29,6 +29,7 @@ package final class LogCollector {
 
     private let repository: LogRepository
     private let audit: LogAudit
+    private let partCountMax: Int
     private var memory: LogMemory
     private var rest: ArraySlice<[UInt8]>?
     private var chunks: ArraySlice<[UInt8]>
@@ -39,7 +40,12 @@ package final class LogCollector {
     /// - Parameters:
     ///   - audit: of today: whose words say what they have.
     ///   - chunks: addresses of chunks of files that nothing kept here names.
-    package init(repository: LogRepository, audit: LogAudit, chunks: [[UInt8]] = []) {
+    ///   - partCountMax: addresses of each of the two kinds in one request.
+    package init(
+        repository: LogRepository, audit: LogAudit, chunks: [[UInt8]] = [],
+        partCountMax: Int = ServerLimits.sweepAddressCountMax
+    ) {
+        self.partCountMax = partCountMax
         self.repository = repository
         self.audit = audit
         self.chunks = chunks[...]
@@ -54,7 +60,21 @@ package final class LogCollector {
         try repository.remember(memory.merged(in: repository))
     }
 
-    /// The link below which the server is to collect; nil: nothing is to be done. Until then nothing is compacted.
+    /// The same behind an own link that deletes for good, whose entries went here. What they lead to is remembered by name,
+    /// so that the files here are compacted at once.
+    ///
+    /// - Returns: false where these are too many: then the files are compacted when the server has collected.
+    static func request(purge link: Int, in repository: LogRepository) throws(StorageError) -> Bool {
+        try request(below: link, in: repository)
+        var memory = LogMemory(of: repository)
+        let names = try repository.deadBlobs(below: link, gone: memory.collectsNames)
+        guard names.count <= LogMemory.collectedNameCountMax else { return false }
+        memory.collectsNames = names
+        try repository.remember(memory.encoded)
+        return true
+    }
+
+    /// The link below which the server is to collect; nil: nothing is to be done.
     package static func requested(in repository: LogRepository) -> Int? {
         LogMemory(decoding: repository.syncMemory)?.collects.map { Int($0) }
     }
@@ -75,13 +95,13 @@ package final class LogCollector {
             }
             rest = names.flatMap { repository.exchange.addresses(of: $0) }.map(\.bytes)[...]
         }
-        let objects = Array((rest ?? []).prefix(ServerLimits.sweepAddressCountMax))
-        let files = Array(chunks.prefix(ServerLimits.sweepAddressCountMax))
+        let objects = Array((rest ?? []).prefix(partCountMax))
+        let files = Array(chunks.prefix(partCountMax))
         guard !objects.isEmpty || !files.isEmpty else {
             outcome = .collected(count: count, byteCount: byteCount)
             // A link that was asked for meanwhile stays.
             memory = LogMemory(of: repository)
-            if memory.collects.map({ Int($0) }) == link { memory.collects = nil }
+            if memory.collects.map({ Int($0) }) == link { (memory.collects, memory.collectsNames) = (nil, []) }
             try repository.remember(memory.encoded)
             return nil
         }
@@ -100,15 +120,16 @@ package final class LogCollector {
         }
         return try repository.collectableBlobs(
             below: link, acknowledgedBy: acknowledged,
-            unacknowledged: ServedLogs(memory, in: repository).unacknowledged(in: repository), now: now)
+            unacknowledged: ServedLogs(memory, in: repository).unacknowledged(in: repository),
+            gone: memory.collectsNames, now: now)
     }
 
     /// Takes a reply to the last request.
     package func take(_ reply: LogReply) throws(SyncError) {
         switch reply {
         case .swept(let receipt):
-            rest = rest?.dropFirst(ServerLimits.sweepAddressCountMax)
-            chunks = chunks.dropFirst(ServerLimits.sweepAddressCountMax)
+            rest = rest?.dropFirst(partCountMax)
+            chunks = chunks.dropFirst(partCountMax)
             // Its word, for show.
             (count, byteCount) = (count &+ receipt.count, byteCount &+ receipt.byteCount)
         case .refused(code: Self.youngCode): outcome = .waitsForOthers

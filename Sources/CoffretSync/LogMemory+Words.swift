@@ -67,14 +67,16 @@ extension LogMemory {
     static let aheadCountMax = 6
     static let uncheckedCountMax = 32
     static let leftCountMax = 16
+    static let collectedNameCountMax = 384
 
     static let serverByteCountMax = 1_024
     /// So many waiting files are remembered one by one.
     package static let waitingFileCountMax = 256
 
-    /// Keys 10 to 24: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
+    /// Keys 10 to 26: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
     /// 13: {+ device => [heads, wait]}, 14: word, 15: [+ left], 16: [+ left], 17: link, 18: server (text),
-    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: true, 24: true}`;
+    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: {+ instance => number}, 24: true,
+    /// 25: [+ name], 26: count}`;
     /// wait = [passed, clock]; word = [base / null, {* instance => number}, digest]; heads as in a statement, of one; left =
     /// [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
@@ -139,17 +141,16 @@ extension LogMemory {
         }
         if hasMoreWaitingFiles { map.put(20) { $0.encode(bool: true) } }
         if failedAuditCount > 0 { map.put(21) { $0.encode(unsigned: failedAuditCount) } }
-        if !settled.isEmpty {
-            map.put(22) { encoder in
-                encoder.encodeMapHeader(count: settled.count)
-                for (instance, number) in settled.sorted(by: { $0.key < $1.key }) {
-                    encoder.encode(id: instance)
-                    encoder.encode(unsigned: number)
-                }
+        if !settled.isEmpty { map.put(22) { $0.encode(numbers: settled) } }
+        if !unjudged.isEmpty { map.put(23) { $0.encode(numbers: unjudged) } }
+        if lacksTree { map.put(24) { $0.encode(bool: true) } }
+        if !collectsNames.isEmpty {
+            map.put(25) { encoder in
+                encoder.encodeArrayHeader(count: collectsNames.count)
+                for name in collectsNames { encoder.encode(bytes: name.bytes) }
             }
         }
-        if isForked { map.put(23) { $0.encode(bool: true) } }
-        if lacksTree { map.put(24) { $0.encode(bool: true) } }
+        if namedCount > 0 { map.put(26) { $0.encode(unsigned: UInt64(namedCount)) } }
     }
 
     mutating func readWords(_ key: UInt64, from decoder: inout CBORDecoder) throws(CBORError) {
@@ -186,13 +187,14 @@ extension LogMemory {
         case 19: for _ in 0..<(try decoder.readArrayHeader()) { waitingFiles.append(try decoder.readWaiting()) }
         case 20: hasMoreWaitingFiles = try decoder.readBool()
         case 21: failedAuditCount = try decoder.readUnsigned()
-        case 23: isForked = try decoder.readBool()
+        case 22: settled = try decoder.readNumbers()
+        case 23: unjudged = try decoder.readNumbers()
         case 24: lacksTree = try decoder.readBool()
-        case 22:
-            var map = try decoder.readMapHeader()
-            while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
-                settled[id] = try decoder.readUnsigned()
+        case 25:
+            for _ in 0..<(try decoder.readArrayHeader()) {
+                if let name = BlobName(bytes: try decoder.readBytes(count: 32)) { collectsNames.append(name) }
             }
+        case 26: namedCount = Int(try decoder.readUnsigned(as: UInt32.self))
         default: throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset)
         }
     }
@@ -208,6 +210,14 @@ extension CBOREncoder {
     mutating func encode(word: AppliedWord) {
         encodeArrayHeader(count: 3)
         word.encode(to: &self)
+    }
+
+    mutating func encode(numbers: [InstanceID: EntryNumber]) {
+        encodeMapHeader(count: numbers.count)
+        for (instance, number) in numbers.sorted(by: { $0.key < $1.key }) {
+            encode(id: instance)
+            encode(unsigned: number)
+        }
     }
 
     fileprivate mutating func encode(waiting file: WaitingFile) {
@@ -229,6 +239,15 @@ extension CBOREncoder {
 }
 
 extension CBORDecoder {
+    mutating func readNumbers() throws(CBORError) -> [InstanceID: EntryNumber] {
+        var numbers: [InstanceID: EntryNumber] = [:]
+        var map = try readMapHeader()
+        while let id = try readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
+            numbers[id] = try readUnsigned()
+        }
+        return numbers
+    }
+
     fileprivate mutating func readWait() throws(CBORError) -> Waits.Wait {
         try readArrayHeader(count: 2)
         return Waits.Wait(passed: try readSigned(), lastClock: try readSigned())

@@ -13,7 +13,9 @@ package import CoffretStorage
 /// ? 8: time, ? 9: true, and what LogMemory+Words.swift says}.
 /// Spec: Spec/sync.md section 2.
 package struct LogMemory: Sendable {
-    package static let servedCountMax = 1_500
+    package static let servedCountMax = 1_000
+    private static let byteCountMax = 64 << 10
+    static let unjudgedCountMax = 256
 
     /// Objects before it came.
     package var cursor: [UInt8] = []
@@ -36,8 +38,8 @@ package struct LogMemory: Sendable {
     /// When this device writes a link that is due: others find it due at the same time.
     package var linkAt: Milliseconds?
 
-    /// The server showed another history in the place of what it acknowledged.
-    package var isForked = false
+    /// Numbers that logs had here before what came since the head was judged.
+    package var unjudged: [InstanceID: EntryNumber] = [:]
     /// The base's tree is not known to be at this server: it goes there with the next root.
     package var lacksTree = false
     /// Something came since the head was judged.
@@ -61,6 +63,8 @@ package struct LogMemory: Sendable {
     package var leftLogs: [LeftLog] = []
     /// The link below which the server is to collect.
     package var collects: UInt32?
+    /// Blobs that it is to collect and that are gone here.
+    package var collectsNames: [BlobName] = []
 
     // The server and its files (LogMemory+Words.swift).
     /// The address under which the person knows the server; empty before the first sync.
@@ -73,6 +77,8 @@ package struct LogMemory: Sendable {
     package var failedAuditCount: UInt64 = 0
     /// Logs of revoked devices up to which a person has decided about what does not count.
     package var settled: [InstanceID: EntryNumber] = [:]
+    /// Items in entries that do not count, as a person was told of them.
+    package var namedCount = 0
 
     package init() {}
 
@@ -81,11 +87,20 @@ package struct LogMemory: Sendable {
 
     /// Bytes to be remembered, with what other processes asked for since this was read.
     func merged(in repository: LogRepository) -> [UInt8] {
-        let asked = LogMemory(decoding: repository.syncMemory)?.collects
-        guard let asked, asked > collects ?? 0 else { return encoded }
+        guard let asked = LogMemory(decoding: repository.syncMemory), asked.collects ?? 0 > collects ?? 0 else {
+            return encoded
+        }
         var memory = self
-        memory.collects = asked
+        (memory.collects, memory.collectsNames) = (asked.collects, asked.collectsNames)
         return memory.encoded
+    }
+
+    /// Notes how far logs are here, before more of them comes.
+    mutating func noteUnjudged(_ instances: Set<InstanceID>, before frontier: Frontier) {
+        isUnjudged = true
+        for instance in instances.sorted() where unjudged[instance] == nil && unjudged.count < Self.unjudgedCountMax {
+            unjudged[instance] = frontier.number(of: instance)
+        }
     }
 
     /// The memory of another server, which has nothing of this vault that is known.
@@ -102,6 +117,14 @@ package struct LogMemory: Sendable {
     }
 
     package var encoded: [UInt8] {
+        let bytes = encodedWhole
+        guard bytes.count > Self.byteCountMax else { return bytes }
+        var shorter = self
+        (shorter.unjudged, shorter.collectsNames) = ([:], [])
+        return shorter.encodedWhole
+    }
+
+    private var encodedWhole: [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeMap { map in
                 map.put(0) { $0.encode(bytes: cursor) }
@@ -110,14 +133,8 @@ package struct LogMemory: Sendable {
                 if let head { map.put(3) { $0.encode(bytes: head.bytes) } }
                 if let full { map.put(4) { $0.encode(bytes: full.bytes) } }
                 if !served.isEmpty {
-                    map.put(5) { encoder in
-                        let kept = served.sorted { $0.key < $1.key }.prefix(Self.servedCountMax)
-                        encoder.encodeMapHeader(count: kept.count)
-                        for (instance, number) in kept {
-                            encoder.encode(bytes: instance.bytes)
-                            encoder.encode(unsigned: number)
-                        }
-                    }
+                    let kept = served.sorted { $0.key < $1.key }.prefix(Self.servedCountMax)
+                    map.put(5) { $0.encode(numbers: Dictionary(uniqueKeysWithValues: Array(kept))) }
                 }
                 if let replacedAt { map.put(6) { $0.encode(signed: replacedAt) } }
                 if hasUnreadable { map.put(7) { $0.encode(bool: true) } }
@@ -145,14 +162,7 @@ package struct LogMemory: Sendable {
             case 2: past = try decoder.readBytes(countMax: MemberDetails.cursorByteCountMax)
             case 3: head = BlobName(bytes: try decoder.readBytes(count: 32))
             case 4: full = BlobName(bytes: try decoder.readBytes(count: 32))
-            case 5:
-                var entries = try decoder.readMapHeader()
-                while let id = try decoder.readKey(
-                    in: &entries, { (decoder) throws(CBORError) in try decoder.readBytes(count: 16) })
-                {
-                    let number = try decoder.readUnsigned()
-                    if let instance = InstanceID(bytes: id) { served[instance] = number }
-                }
+            case 5: served = try decoder.readNumbers()
             case 6: replacedAt = try decoder.readSigned()
             case 7: hasUnreadable = try decoder.readBool()
             case 8: linkAt = try decoder.readSigned()

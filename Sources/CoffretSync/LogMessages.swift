@@ -109,6 +109,10 @@ package struct LogReport: Equatable, Sendable {
     package var writtenAgainCount = 0
     /// P3: links whose purge waits for an objection.
     package var waitingPurges: [Int] = []
+    /// P3: entries were deleted for good here.
+    package var hasPurged = false
+    /// The link that this sync wrote to delete for good what was asked for.
+    package var purgeLink: Int?
     /// K8: links for which this account's person has to speak.
     package var unconfirmed: [Int] = []
     /// The chain ends here for now; nil: all links hold.

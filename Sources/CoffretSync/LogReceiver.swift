@@ -38,6 +38,8 @@ final class LogReceiver {
     private(set) var wanted: Set<BlobName> = []
     /// Entries that were taken since the last look.
     private var arrived: [BlobName] = []
+    /// The logs of which the page brought entries.
+    private(set) var touched: Set<InstanceID> = []
     /// Names of all that came since the last look, whatever became of it.
     private(set) var shown: Set<BlobName> = []
     /// Something was left that links, keys or room may make wanted.
@@ -90,6 +92,7 @@ final class LogReceiver {
         let members = try repository.ask { (machine) in machine.members }
         let verifier = EntryVerifier(vaultID: repository.keys.vaultID, authority: members)
         let batch = try repository.beginReceiving()
+        touched = []
         do throws(StorageError) {
             var entries: [Offered] = []
             for object in objects {
@@ -180,6 +183,7 @@ final class LogReceiver {
             return
         }
         arrived.append(offered.name)
+        touched.insert(signed.context.instance)
         takenCount += 1
         if let bytes = signed.body.statement, signed.context.accountID == repository.author.accountID,
             signed.context.deviceID != repository.author.deviceID

@@ -130,7 +130,7 @@ extension LogSync {
         }
         guard !links.isEmpty else { return }
         let unacknowledged = try ServedLogs(memory, in: repository).unacknowledged(in: repository)
-        try repository.purge(unacknowledged: unacknowledged, now: now)
+        report.hasPurged = try repository.purge(unacknowledged: unacknowledged, now: now)
         let refused = try repository.refusedPurges()
         let (repository, now) = (repository, now)
         report.waitingPurges = try repository.step { (machine) in
@@ -138,6 +138,12 @@ extension LogSync {
                 if case .waiting = machine.purgeState(of: link, refused: refused, now: now) { true } else { false }
             }
         }
+    }
+
+    /// Section 6: words that do not count go after 30 days.
+    func dropSetAside() throws {
+        let unacknowledged = try ServedLogs(memory, in: repository).unacknowledged(in: repository)
+        try repository.dropSetAside(unacknowledged: unacknowledged, now: now)
     }
 
     /// R7: the word that let this device in has to come true with the server's first answer.

@@ -101,7 +101,8 @@ extension LogSync {
         let made = try writer.draft(
             due, change: change, confirms: due.opensEpoch ? ownConfirmations() : [],
             shown: isShown ? options.shown : nil,
-            purges: options.purges, hasUnreadable: memory.hasUnreadable, cursor: memory.cursor, now: now)
+            purges: closingOnly ? [] : options.purges, hasUnreadable: memory.hasUnreadable, cursor: memory.cursor,
+            now: now)
         switch made {
         case nil: return false
         case .failure(let obstacle)?:
@@ -188,6 +189,7 @@ extension LogSync {
         let chains = VaultChains(accounts: follower.devices, members: members.state)
         try keepChains(follower.chains)
         try repository.takeOwn(chains, isRoot: link.root != nil)
+        if link.root != nil, !options.purges.isEmpty { report.purgeLink = members.state.links.count - 1 }
         endOfLinks()
         if link.opens != nil, try hasNewKeys() { endWithNewKeys() }
     }

@@ -230,6 +230,8 @@ package final class LogSync {
         let isNew = before.accounts != chains.accounts || before.members.count != chains.members.count
         let own = follower.accounts[repository.author.accountID]
         if isNew || attempts == 0 {
+            // What was applied stays so whatever the chains say from now on (K4): it is durable first.
+            if repository.keptAccounts != chains.accounts, repository.isWritable { try repository.checkpoint() }
             try keepChains(follower.chains)
             try repository.follow(chains, deviceHead: own.flatMap { ChainPosition($0.chain.head) })
         }
@@ -265,7 +267,7 @@ package final class LogSync {
     private func begin() throws -> LogRequest? {
         if isFresh == nil {
             isFresh = try repository.ask { (machine) in machine.base == nil && machine.frontier.isEmpty }
-            before = try remembered()
+            before = try ServedLogs(memory, in: repository).remembered(in: repository, below: memory.unjudged)
         }
         guard isFresh == true, attempts == 0 else { return nil }
         let tips = try repository.ask { (machine) throws(StorageError) in
@@ -338,10 +340,11 @@ package final class LogSync {
     private func take(_ page: LogPage, memory bytes: @escaping (Bool) -> [UInt8]) throws {
         let before = receiver.takenCount
         try lookAtOwnLogs()
-        // Durable with what came: a head of before is judged again, also after a crash.
-        memory.isUnjudged = true
+        // Durable with what came: a head of before is judged again, also after a crash, and by what was remembered before.
+        let (frontier, pending) = try repository.ask { (machine) in (machine.frontier, machine.pending) }
         try receiver.take(page.objects) { [self] hasLeft in
             noteWords()
+            memory.noteUnjudged(pending.union(receiver.touched), before: frontier)
             return bytes(hasLeft)
         }
         // Own entries go into another log from now on.
@@ -442,6 +445,7 @@ package final class LogSync {
         guard repository.isWritable else { return }
         try lookAtPurges()
         try lookAtMembers()
+        try dropSetAside()
         report.unconfirmed = try repository.step { (machine) throws(StorageError) in try machine.due().unconfirmed }
         try repository.remember(memory.merged(in: repository))
         try repository.checkpoint()

@@ -28,11 +28,17 @@ package struct ServedLogs: Sendable {
     }
 
     /// The frontier that this server took from here or gave (F4).
-    func remembered(in repository: LogRepository) throws(StorageError) -> Frontier {
+    ///
+    /// - Parameter numbers: logs are lowered to these.
+    func remembered(
+        in repository: LogRepository, below numbers: [InstanceID: EntryNumber] = [:]
+    ) throws(StorageError) -> Frontier {
         let frontier = try repository.ask { (machine) in machine.frontier }
         var result = frontier
-        for (instance, mark) in frontier.marks where !has(instance, mark.number) {
-            let number = served[instance] ?? 0
+        for (instance, mark) in frontier.marks {
+            let known = has(instance, mark.number) ? mark.number : served[instance] ?? 0
+            let number = min(known, numbers[instance] ?? known)
+            guard number < mark.number else { continue }
             let record = try repository.ask { (machine) throws(StorageError) in
                 try machine.store.index.records(of: instance, from: number, to: number).first { $0.wasApplied }
             }

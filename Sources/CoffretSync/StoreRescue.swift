@@ -109,8 +109,7 @@ extension LogRepository {
         do throws(StorageError) {
             return try value()
         } catch {
-            let isLibraryMissing = (error.cause as? HistoryError)?.code == .valueLibraryMissing
-            guard !isLibraryMissing, [.factMalformedValue, .blobMissing].contains(error.code) else { throw error }
+            guard error.isMalformedValue || error.code == .blobMissing else { throw error }
             return nil
         }
     }

@@ -102,7 +102,8 @@ package struct SyncReport: Equatable, Sendable {
     package var conflictedItemCount = 0
     /// Objects of nobody who may write; nothing follows from them.
     package var refusedCount = 0
-    /// Items as revoked devices wrote them, of which no person decided yet.
+    /// Items as closed or ended logs have them, of which no person decided yet: where these are more than a sync before
+    /// named; else 0.
     package var setAsideCount = 0
     /// Heads that could not be taken, and that the own one replaced.
     package var replacedHeadCount = 0
@@ -120,6 +121,13 @@ package struct SyncReport: Equatable, Sendable {
     /// Links of the vault's member chain that this device wrote.
     package var linkCount = 0
     package var sweep = SweepTally()
+    /// The link that deleted for good what was asked for, in hex digits, and the files that went with it; nil: none was
+    /// written.
+    package var purge: (link: String, fileCount: Int)? { purgeLink.map { ($0, purgedFileCount) } }
+    var purgeLink: String?
+    var purgedFileCount = 0
+    /// Why no link was written that was due, as errors say it.
+    package var obstacle: String?
     /// Files that are here, and that the server has no room for or that cannot be read.
     package var waitingFiles: [WaitingFile] = []
     /// The waiting files as a problem, all else having been synced; nil if there are none.
@@ -187,6 +195,7 @@ package struct SyncReport: Equatable, Sendable {
         isCopy = isCopy || logs.isCopy
         writtenAgainCount += logs.writtenAgainCount
         linkCount += logs.linkCount
+        obstacle = logs.obstacle?.name
         requestCount += logs.requestCount
     }
 }

@@ -122,6 +122,7 @@ package final class VaultSyncer {
             if logs.awaitsKey { throw SyncError(.keyAwaited) }
             // The newest key is here, and an older one is not: the next epoch brings it.
             if logs.waitingLinks?.code == .keyMissing { throw SyncError(.historyDiffers) }
+            try run.settlePurges(logs, &report)
             if logs.isEpochStale { throw SyncError(.epochStale) }
             if options.acknowledges { try audit(run, options, &report) }
             if looksForLetters { lookedForLetters = clock.now }

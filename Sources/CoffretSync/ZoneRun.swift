@@ -93,7 +93,13 @@ final class ZoneRun {
         let logs = try sync.run(through: resting, now: { [syncer] in syncer.clock.now })
         report.take(logs)
         // An earlier sync that was refused may have found them. Without libzstd nobody can tell, and the sync goes on.
-        report.setAsideCount = Set((try? repository.setAsideChanges())?.map(\.key.entity) ?? []).count
+        let setAside = Set((try? repository.setAsideChanges())?.map(\.key.entity) ?? []).count
+        var memory = LogMemory(of: repository)
+        report.setAsideCount = setAside > memory.namedCount ? setAside : 0
+        if memory.namedCount != setAside {
+            memory.namedCount = setAside
+            try repository.remember(memory.merged(in: repository))
+        }
         try keep(tally, &report)
         return logs
     }
@@ -203,6 +209,18 @@ final class ZoneRun {
         memory.failedAuditCount = hasFailed ? memory.failedAuditCount + 1 : 0
         try repository.remember(memory.merged(in: repository))
         return memory.failedAuditCount >= Self.failedAuditCountMax
+    }
+
+    // MARK: Purges
+
+    /// P4: frees the bytes of what was deleted for good here; the server is to forget what this device asked for.
+    func settlePurges(_ logs: LogReport, _ report: inout SyncReport) throws {
+        var isFree = LogCollector.requested(in: repository) == nil
+        if let link = logs.purgeLink {
+            report.purgeLink = repository.chains.members.links[link].hash.hex
+            isFree = try LogCollector.request(purge: link, in: repository)
+        }
+        if isFree, logs.hasPurged { report.purgedFileCount = try vault.compact().removedFileCount }
     }
 
     // MARK: Collecting

@@ -57,7 +57,7 @@ enum AttachmentBench {
         return path
     }
 
-    /// Commits of one blob of 300 bytes in turn with appends of as many bytes to a bare file.
+    /// Entries of 300 bytes in turn with appends of as many bytes to a bare file.
     private static func transactions(_ store: BlobStore, _ directory: String) throws {
         let raw = try PosixFileSystem().open(directory + "/raw", .createNew)
         var commits: [Double] = []
@@ -68,11 +68,7 @@ enum AttachmentBench {
             commits.append(
                 try measureSeconds {
                     let transaction = try store.begin()
-                    let name = try transaction.writeBlob(type: .commit, bytes: content)
-                    var state = store.state
-                    state.heads = [name]
-                    state.tailCommits.append(name)
-                    try transaction.commit(state: state, isCheckpoint: false)
+                    try transaction.commit(appendingHead: transaction.writeBlob(type: .entry, bytes: content))
                 })
             let bytes = [UInt8](repeating: 1, count: 415)
             appends.append(

@@ -3,10 +3,12 @@
 import CoffretBase
 import CoffretCore
 import CoffretCrypto
+import CoffretHistory
 import CoffretKeys
 import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
+import CoffretTrust
 import Foundation
 import Testing
 
@@ -107,6 +109,42 @@ struct BackupTests {
             try vault.update(id) { $0.text += "\nafter the restore" }
             #expect(try vault.history(of: id).count == 3)
             vault.close()
+        }
+    }
+
+    @Test(
+        "keys 10: nothing that a device of the account of before signs counts in a restored store, whatever keys it has"
+    )
+    func formerDevices() throws {
+        let store = try makeStore()
+        _ = try store.backup(to: backupPath) { _, _ in }
+        try restore(with: .passphrase(StoreFixture.passphrase()))
+        let restored = try openRestored()
+        let (old, new) = (
+            try store.openVault("Work", isWritable: false), try restored.openVault("Work", isWritable: false)
+        )
+        let (oldID, newID) = (try store.vaultRecord("Work").vaultID, try restored.vaultRecord("Work").vaultID)
+        #expect(oldID != newID)
+        // What it pushes does not even open.
+        var walk = try old.repository.walk()
+        let entry = try #require(try walk.next())
+        let blob = try old.repository.exchange.sealedBlob(entry.name)
+        #expect(try new.repository.exchange.openSealed(blob) { (name, _, _) in name } == nil)
+        // With the keys of today it is a stranger: its account has no place in the member chain.
+        let author = try store.author(for: oldID)
+        let members = try new.repository.ask { (machine) in machine.members }
+        let link = try #require(Bytes32(members.chain.links[0].hash.bytes))
+        let context = EntryContext(
+            vaultID: newID, accountID: author.accountID, deviceID: author.deviceID,
+            nonce: .generate(from: fixture.random), firstLink: 0, deviceHead: author.deviceHead,
+            memberHead: ChainPosition(number: 0, hash: link), epoch: 1)
+        let body = EntryBody(
+            context: context.name, number: 1, before: nil, height: 50, time: 1, seen: Frontier())
+        let content = body.sign(in: context, with: try #require(author.signingKey)).content
+        let read = try UnverifiedEntry.decode(content, name: entry.name) { _ in context }
+        #expect(throws: HistoryError.self) {
+            let signed = try EntryVerifier(vaultID: newID, authority: members).verifySignature(of: read)
+            try members.check(VerifiedEntry(signed), behind: nil)
         }
     }
 

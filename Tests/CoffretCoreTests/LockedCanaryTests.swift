@@ -79,13 +79,13 @@ struct LockedCanaryTests {
         let reference = try AttachmentReference.parse(clearFile.encodedReference)
 
         try vault.lockNotes([short, long], with: quickRecord("p"))
-        let plan = try #require(try vault.historyPurgePlan(for: [short, long]))
-        #expect(plan.readableVersionCount == 4 && plan.removedCount == 5)
+        let plan = try #require(try vault.forgettingPlan(for: [short, long]))
+        #expect(plan.versionCount == 4 && plan.removedCount == 5)
         #expect(plan.keptCount == 1)
-        let report = try vault.purgeHistory(plan)
+        let report = try vault.forget(plan)
         #expect(report.removedCount == 5 && report.removedFileCount == 1)
         #expect(report.link != nil)
-        #expect(try vault.historyPurgePlan(for: [short, long]) == nil)
+        #expect(try vault.forgettingPlan(for: [short, long]) == nil)
 
         #expect(try !indexHolds(Self.canary, fixture))
         #expect(try !vault.contents().containsFile(reference.fileID))

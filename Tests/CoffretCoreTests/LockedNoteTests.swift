@@ -129,8 +129,7 @@ struct LockedNoteTests {
         #expect(open.attachments.map(\.name) == ["later.bin", "map.png"])
         #expect(open.attachments[1].encodedReference != clear.encodedReference)
         // The old file goes when no history names it any more; the sealed ones stay.
-        let plan = try #require(try vault.historyPurgePlan(for: [id]))
-        let report = try vault.purgeHistory(plan)
+        let report = try vault.forget(try #require(try vault.forgettingPlan(for: [id])))
         #expect(report.removedFileCount == 1)
         #expect(try Self.content(of: open.attachments[1], vault) == content)
         #expect(try vault.check().isClean)

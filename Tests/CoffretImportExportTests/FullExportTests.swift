@@ -79,8 +79,7 @@ struct FullExportTests {
         record.effort = LockEffort(memoryKibibytes: 65_536, passCount: 3)
         record.hint = "what the bear said"
         try vault.lockNotes([id], with: record)
-        let plan = try #require(try vault.historyPurgePlan(for: [id]))
-        _ = try vault.purgeHistory(plan)
+        _ = try vault.forget(try #require(try vault.forgettingPlan(for: [id])))
         let before = try vault.opened(vault.item(id))
         let report = try export()
         #expect(report.missingAttachments == 0)

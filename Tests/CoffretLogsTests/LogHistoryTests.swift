@@ -173,7 +173,7 @@ struct LogHistoryTests {
         try repository.checkpoint()
         try repository.commit([LogWorld.put(LogWorld.title(3), "late")], time: 2)
         let facts = try repository.allFacts()
-        let kept = try KeptState(decoding: #require(repository.blobs.state.logs).kept)
+        let kept = try KeptState(decoding: repository.blobs.state.kept)
         for root in [kept.index, kept.items, kept.facts] {
             // A state that names trees which are not there.
             var broken = kept
@@ -181,7 +181,7 @@ struct LogHistoryTests {
             if root == kept.items { broken.items = kept.own.map { BlobName($0.lost) } ?? root }
             if root == kept.facts { broken.facts = kept.own.map { BlobName($0.lost) } ?? root }
             var state = repository.blobs.state
-            state.logs?.kept = broken.encoded
+            state.kept = broken.encoded
             try repository.transact { (transaction) throws(StorageError) in
                 try transaction.commit(state: state, isCheckpoint: false)
             }
@@ -192,7 +192,7 @@ struct LogHistoryTests {
         }
         // No state at all.
         var state = repository.blobs.state
-        state.logs?.kept = [1, 2, 3]
+        state.kept = [1, 2, 3]
         try repository.transact { (transaction) throws(StorageError) in
             try transaction.commit(state: state, isCheckpoint: false)
         }

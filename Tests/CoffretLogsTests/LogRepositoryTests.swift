@@ -1,11 +1,11 @@
 // Entries on disk: written, read back, compared between devices.
 
 import CoffretBase
-import CoffretHistory
 import CoffretStorage
 import CoffretTestSupport
 import Testing
 
+@testable import CoffretHistory
 @testable import CoffretLogs
 
 @Suite("Repositories of logs")
@@ -96,6 +96,9 @@ struct LogRepositoryTests {
         try repository.commit(second, time: 2)
         let facts = try repository.allFacts()
         #expect(facts.count == 1_000 + 800)
+        // Each was stored as the state, and nothing of it waits.
+        let kept = try KeptState(decoding: repository.blobs.state.kept)
+        #expect(kept.machine.logs.allSatisfy { !$0.isPending } && kept.machine.appliedMarks.count == 1)
         repository.close()
         let next = try world.open(mode: .readOnly)
         #expect(try next.allFacts() == facts)
@@ -149,13 +152,5 @@ struct LogRepositoryTests {
         #expect(throws: StorageError(.readOnly, place: "vault")) {
             try reader.commit([LogWorld.put(LogWorld.title(1), "y")], time: 1)
         }
-    }
-
-    @Test("a vault of commits is refused")
-    func commits() throws {
-        let world = try LogWorld()
-        let disk = world.devices[0].disk
-        try BlobStore.create(directory: "vault", keys: world.keys, environment: world.environment(disk)).close()
-        #expect(throws: StorageError(.formatUnsupported, place: "vault")) { try world.open() }
     }
 }

@@ -102,7 +102,7 @@ struct LogTextTests {
         try other.commit([LogWorld.put(LogWorld.title(1), "y")], time: 1)
         try other.refusePurge(of: 1)
         #expect(try other.refusedPurges() == [1])
-        let bytes = try #require(other.blobs.state.logs).kept
+        let bytes = other.blobs.state.kept
         let kept = try KeptState(decoding: bytes)
         #expect(kept.encoded == bytes && kept.own?.said.count == 1 && kept.refusedPurges == [1])
         #expect(bytes.first == 0x86)

@@ -24,8 +24,7 @@ struct StoreComparisonTests {
         init(seed: UInt64) throws {
             world = try LogWorld(seed: seed, deviceCount: 3)
             blobs = try BlobStore.create(
-                directory: "vault", keys: world.keys, environment: world.environment(SimulatedFileSystem()),
-                state: RepositoryState(logs: RepositoryState.Logs(kept: [])))
+                directory: "vault", keys: world.keys, environment: world.environment(SimulatedFileSystem()))
             disk = try DiskHistoryStore(files: LogFiles(blobs: blobs, keys: world.keys))
             memory = MemoryHistoryStore { _ in BlobName(Bytes32(0, 0, 0, 0)) }
             let head = ChainPosition(number: 1, hash: Bytes32(1, 2, 3, 4))

@@ -235,6 +235,20 @@ package final class LogDevice: LogKeyring {
         return sync.report
     }
 
+    /// What a revocation by this device sends in one request: the device link, and the vault's closing link (K2).
+    ///
+    /// - Parameter head: the zone's, as this device read it; nil: any.
+    package func revocation(of other: LogDevice, on head: [UInt8]?) throws -> LinkPost {
+        guard let follower = followed.flatMap({ MemberFollower(decoding: $0) }) else {
+            throw SimulationFailure("a device that never synced")
+        }
+        let link = person.chain.sign(.revoke(id: other.id), details: [], with: secrets.signing)
+        var chains = follower.chains
+        try chains.finish(keys: self)
+        let closing = try ClosingLink.item(with: link, repository, chains, keys: self, on: head, now: now)
+        return LinkPost([person.item(of: link)] + [closing].compactMap(\.self))
+    }
+
     // MARK: Items
 
     package static func isText(_ key: FactKey) -> Bool { key.attribute == "text" }
@@ -311,9 +325,10 @@ extension LogDevice {
     ///
     /// - Parameter meanwhile: others act, between what this device knows and what it asks for.
     package func collect(
-        _ audit: LogAudit, meanwhile: () throws -> Void = {}
+        _ audit: LogAudit, partCountMax: Int = ServerLimits.sweepAddressCountMax, meanwhile: () throws -> Void = {}
     ) throws -> LogCollector.Outcome {
-        let collector = LogCollector(repository: repository, audit: audit, chunks: try unneededChunks(meanwhile))
+        let collector = LogCollector(
+            repository: repository, audit: audit, chunks: try unneededChunks(meanwhile), partCountMax: partCountMax)
         while let request = try collector.next(now: now) { try collector.take(reply(to: request)) }
         return collector.outcome
     }

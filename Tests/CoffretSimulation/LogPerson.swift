@@ -170,6 +170,20 @@ package final class LogPerson {
         guard case .links = reply else { throw SimulationFailure("no link") }
         chain = try chain.following([link]).chain
     }
+
+    func item(of link: UnverifiedLink) -> LinkPost.Item {
+        LinkPost.Item(kind: ChainKind.device.rawValue, chainID: account.bytes, link: link.encoded)
+    }
+
+    /// Sends links in one request. The account's chain goes on with the device links that the server took.
+    package func send(_ post: LinkPost, by device: LogDevice) throws -> LogReply {
+        let reply = try ask(.links(post), by: device)
+        guard case .links = reply else { return reply }
+        for item in post.items where item.kind == ChainKind.device.rawValue {
+            chain = try chain.following([UnverifiedLink(decoding: item.link)]).chain
+        }
+        return reply
+    }
 }
 
 package struct SimulationFailure: Error, CustomStringConvertible {

@@ -150,7 +150,7 @@ struct LogExchangeTests {
         #expect(try one.shown(LogDevice.text(1)) == "new\n" + lines.joined())
     }
 
-    static func failure(_ body: () throws -> LogReport) throws -> SyncError? {
+    static func failure<Result>(_ body: () throws -> Result) throws -> SyncError? {
         do {
             _ = try body()
             return nil
@@ -213,5 +213,53 @@ struct LogExchangeTests {
         try one.sync()
         try two.sync()
         #expect(try two.facts() == one.facts())
+    }
+
+    @Test("a sync that was cut before it judged a head takes no other history for an older one (R2)")
+    func cutFork() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        for device in [one, two] { try device.sync() }
+        let cursor = try #require(try person.head()).cursor
+        try one.put(LogDevice.text(1), "in one world\n")
+        one.intercept = { request in if case .push = request { .pushed(PushReceipt(cursor: cursor)) } else { nil } }
+        try one.sync()
+        one.intercept = nil
+        try two.put(LogDevice.text(2), "in the other\n")
+        try two.sync()
+        // The page is durable, and the power fails.
+        let run = one.begin()
+        while try one.shown(LogDevice.text(2)) == nil { #expect(try one.step(run) == nil) }
+        try one.crash()
+        #expect(try one.shown(LogDevice.text(2)) == "in the other\n")
+        #expect(try Self.failure { try one.sync() }?.code == .headForked)
+    }
+
+    @Test("what was applied of a device stays when it turns out to be revoked, also where the power fails then (K4)")
+    func appliedBeforeRevocation() throws {
+        let person = try Self.person(3)
+        let (one, two, thief) = (person.devices[0], person.devices[1], person.devices[2])
+        for device in person.devices + person.devices { try device.sync() }
+        try thief.put(LogDevice.text(5), "before it was lost\n")
+        try thief.sync()
+        // The entry is here, and no state that has it was stored.
+        var run = one.begin()
+        while try one.shown(LogDevice.text(5)) == nil { #expect(try one.step(run) == nil) }
+        try one.crash()
+        #expect(try one.shown(LogDevice.text(5)) != nil)
+        // This device hears of the revocation, which no link states yet, and the power fails again.
+        try person.revoke(thief, by: two)
+        run = one.begin()
+        let before = one.repository.chains.accounts
+        while one.repository.chains.accounts == before {
+            #expect(try one.step(run) == nil)
+        }
+        try one.crash()
+        #expect(try one.shown(LogDevice.text(5)) == "before it was lost\n")
+        #expect(one.repository.fsck().isClean)
+        // What comes of it from then on waits, and counts for nobody.
+        try two.sync()
+        try one.sync()
+        #expect(try one.facts() == two.facts())
     }
 }

@@ -107,6 +107,20 @@ struct LyingServerRuleTests {
         let changes = try one.repository.setAsideChanges()
         #expect(changes.map(\.key) == [good] && changes.first?.change.value == Array("good\n".utf8))
         #expect(try two.repository.setAsideEntries().isEmpty)
+        // A person has 30 days, by the syncs that this device made.
+        for _ in 0..<80 {
+            person.server.clock.now += 8 * 3_600_000
+            try one.sync()
+        }
+        #expect(try one.repository.setAsideEntries().count == 2)
+        for _ in 0..<20 {
+            person.server.clock.now += 8 * 3_600_000
+            try one.sync()
+        }
+        #expect(try one.repository.setAsideEntries().isEmpty)
+        #expect(one.repository.fsck().isClean)
+        try one.reopen()
+        #expect(try one.facts() == two.facts())
     }
 
     @Test(

@@ -115,7 +115,7 @@ struct HiddenItemTests {
         "credential kubectl", "credential pip",
         "device approve", "device ls", "device pair", "device recover", "device rename", "device renew",
         "device rescue", "device revoke", "doctor", "ecies keygen", "ecies open", "ecies public", "ecies seal",
-        "ecies sign", "ecies verify", "generate", "git-credential erase", "git-credential get", "git-credential store",
+        "ecies sign", "ecies verify", "forget", "generate", "git-credential erase", "git-credential get", "git-credential store",
         "help", "helper off", "helper on", "helper status", "import", "init", "inject", "key add", "key change",
         "key ls", "key remove", "lock", "new",
         "note hide", "note passphrases", "passphrase", "recovery accept", "recovery add", "recovery ls",

@@ -275,10 +275,10 @@ extension OperationTests {
         add(NoteClose(), refusedAs: "core.note.not-locked") { $0.notes = ["Plan"] }
         add(NoteLock()) { ($0.notes, $0.isTrial) = (["Plan"], true) }
         add(NoteLock(), refusedAs: "core.note.kind") { ($0.notes, $0.isTrial) = ([OperationWorld.login], true) }
-        add(NotePurge(), refusedAs: "core.note.not-locked") { $0.notes = ["Plan"] }
-        add(NotePurge()) { ($0.notes, $0.isTrial) = (["beans"], true) }
-        add(NotePurge()) { $0.notes = ["beans"] }
-        add(NotePurge()) { ($0.notes, $0.isTrial) = (["beans"], true) }
+        add(ItemForget()) { ($0.items, $0.isTrial) = (["beans"], true) }
+        add(ItemForget(), refusedAs: "core.history.kept") { ($0.items, $0.agreedCount) = (["beans"], 1) }
+        add(ItemForget()) { $0.items = ["beans"] }
+        add(ItemForget()) { ($0.items, $0.isTrial) = (["beans"], true) }
         add(NoteUnlock(), bringing: .content("a diary's own secret\n")) { $0.note = "beans" }
         add(NoteLock()) { ($0.notes, $0.isTrial) = (["beans"], true) }
         add(NoteRelock(), refusedAs: "operation.unanswered") { $0.notes = ["beans"] }

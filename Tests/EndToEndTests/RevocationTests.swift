@@ -101,6 +101,7 @@ struct RevocationTests {
         let synced = try third.run("sync", "--server-was-restored")
         #expect(synced.exitCode == 0, "\(synced.errorText)")
         #expect(synced.errorText.contains("device rescue"), "\(synced.errorText)")
+        #expect(!(try third.run("sync").errorText.contains("device rescue")), "once")
         try first.succeed("sync")
         for runner in [first, third] {
             let list = try runner.succeed("ls")

@@ -107,11 +107,12 @@ extension VaultCompact: PerformedOperation {
 
 extension StoreDesk {
     /// Syncs one vault now, with what a person asked for.
-    func syncNow(_ record: VaultRecord, _ options: SyncOptions) throws {
+    @discardableResult
+    func syncNow(_ record: VaultRecord, _ options: SyncOptions) throws -> SyncReport {
         let account = try account()
         let sync = sync(account)
         try follow(account)
         _ = try sync.receiveKeys()
-        _ = try sync.sync(record, options)
+        return try sync.sync(record, options)
     }
 }

@@ -65,8 +65,13 @@ private struct Revocation {
         try account.readAgain()
         // Everything that it has sent by now counts, and has to be here before it is revoked.
         let before = try desk.syncEach(account, "what it sent lately may not count")
-        try account.revoke(target.id)
-        let others = try revokeBrought(by: target.id, kept)
+        let sync = desk.sync(account)
+        try account.revoke(target.id, with: Set(brought.map(\.id)).subtracting(kept)) { link, revoked, refusalCount in
+            try closings(link, revoked, refusalCount, sync)
+        }
+        let went = brought.filter { !kept.contains($0.id) && $0.kind != .paper }
+        var others = try revokeBrought(by: target.id, kept)
+        others.revoked = went + others.revoked
         let closed = try desk.syncEach(account, "coffret sync makes the revocation whole there")
         answer.isRevoked = true
         answer.alsoRevoked = others.revoked.map(desk.deviceLabel)
@@ -74,6 +79,16 @@ private struct Revocation {
         answer.renewedVaults = closed.renewed.map(\.hex).sorted()
         answer.problem = (before.problem ?? closed.problem).map { OperationFailure($0) }
         return answer
+    }
+
+    /// Links that close the devices in the vaults, in one request with the device link. What others wrote meanwhile is fetched
+    /// first; after two refusals any head will do (K2). A vault that cannot be closed now is so by its next sync.
+    private func closings(
+        _ link: UnverifiedLink, _ revoked: Set<UniqueID>, _ refusalCount: Int, _ sync: AccountSync
+    ) throws -> [LinkPost.Item] {
+        try sync.vaults.compactMap { record in
+            try? sync.closingLink(of: record, with: link, revoked, acceptsAnyHead: refusalCount > 1)
+        }
     }
 
     /// The devices that stay, of those that came by this one.

@@ -29,6 +29,7 @@ extension ItemMessage {
         isVeiled = item.isVeiled ? true : nil
         path = item.path
         conflicts = item.conflicts.isEmpty ? nil : item.conflicts.map(\.attribute)
+        unreadable = item.unreadableAttributes.isEmpty ? nil : item.unreadableAttributes
     }
 }
 

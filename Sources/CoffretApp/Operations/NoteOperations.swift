@@ -6,7 +6,6 @@ internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
-internal import CoffretSync
 internal import CoffretTerminal
 package import CoffretWire
 
@@ -54,8 +53,8 @@ extension NoteLock: PerformedOperation {
         try Self.check(items)
         if isTrial == true { return answer }
         try lock(places, on: desk)
-        let plan = try desk.vault(places.record).historyPurgePlan(for: places.ids)
-        answer.readableVersionCount = plan?.readableVersionCount ?? 0
+        let plan = try desk.vault(places.record).forgettingPlan(for: places.ids)
+        answer.readableVersionCount = plan?.versionCount ?? 0
         return answer
     }
 
@@ -128,35 +127,6 @@ extension NoteLock: PerformedOperation {
 extension LockEffortMessage {
     fileprivate var effort: LockEffort {
         LockEffort(memoryKibibytes: UInt32(clamping: memoryKibibytes), passCount: UInt32(clamping: passCount))
-    }
-}
-
-extension NotePurge: PerformedOperation {
-    package func perform(on desk: StoreDesk) throws -> Answer {
-        let places = try desk.find(all: notes, vault: vault)
-        var answer = Answer()
-        guard let plan = try places.vault.historyPurgePlan(for: places.ids) else { return answer }
-        answer.removedCommitCount = plan.removedCount
-        answer.readableVersionCount = plan.readableVersionCount
-        answer.keptCommitCount = plan.keptCount
-        if isTrial == true { return answer }
-        if places.record.kind != .local {
-            var options = SyncOptions()
-            options.purges = plan.entities
-            try desk.syncNow(places.record, options)
-        }
-        let report = try desk.writing(places.record) { vault in
-            let repository = vault.repository
-            let unacknowledged =
-                places.record.kind == .local
-                ? [] : try ServedLogs(LogMemory(of: repository), in: repository).unacknowledged(in: repository)
-            return try vault.purgeHistory(plan, unacknowledged: unacknowledged)
-        }
-        answer.removedCommitCount = report.removedCount
-        answer.keptCommitCount = report.keptCount
-        answer.removedFileCount = report.removedFileCount
-        answer.record = report.link
-        return answer
     }
 }
 

@@ -57,7 +57,8 @@ package enum Operations {
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemLabel.self, ItemCreate.self, ItemEdit.self, ItemFlag.self,
         ItemTrash.self,
-        ItemRestore.self, ItemRemove.self, ItemHistory.self, ItemCompare.self, ConflictList.self, ConflictRead.self,
+        ItemRestore.self, ItemRemove.self, ItemForget.self, ItemHistory.self, ItemCompare.self, ConflictList.self,
+        ConflictRead.self,
         ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
         DraftKeep.self, DraftSettle.self,
     ]
@@ -72,7 +73,7 @@ package enum Operations {
 
     private static let secrets: [any PerformedOperation.Type] = [
         CodeRead.self, FieldRead.self, ReferenceRead.self, SecretGenerate.self, NoteLock.self, NoteUnlock.self,
-        NoteClose.self, NotePurge.self, NoteRelock.self, NoteRelease.self, PassphraseList.self, NoteInspect.self,
+        NoteClose.self, NoteRelock.self, NoteRelease.self, PassphraseList.self, NoteInspect.self,
         SSHList.self, SSHSign.self,
     ]
 

@@ -242,6 +242,18 @@ extension ExportRun: PerformedOperation {
             answer.trial = try trial(record, on: desk)
             return answer
         }
+        let unreadable = try desk.vault(record).unreadable
+        unreadable.forget()
+        var answer = try outcome(record, needsPassword: needsPassword, on: desk)
+        answer.unreadable = try desk.vault(record).unreadableValues().map { id, title, attributes in
+            var message = UnreadableValueMessage()
+            (message.item, message.title, message.attributes) = (id.uuid.hex, title, attributes)
+            return message
+        }
+        return answer
+    }
+
+    private func outcome(_ record: VaultRecord, needsPassword: Bool, on desk: StoreDesk) throws -> Answer {
         if bringsStream == true { return try Answer(streamed(record, on: desk)) }
         guard let name, name.isFileName else { throw OperationError(.requestInvalid, at: "name") }
         let brought = try desk.takeDescriptors(needsPassword ? [.folder, .stream] : [.folder])

@@ -12,7 +12,8 @@ internal import CoffretMessages
 internal import CoffretStorage
 package import CoffretSync
 internal import CoffretTerminal
-internal import CoffretWire
+package import CoffretTrust
+package import CoffretWire
 
 /// A store at its server, logged in.
 package final class AccountSync {
@@ -79,6 +80,19 @@ package final class AccountSync {
             fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
         transport.isWanted = isWanted
         return transport
+    }
+
+    /// The link that closes devices in a vault, on the head that a sync reads now.
+    ///
+    /// - Parameter revoked: they get no key.
+    package func closingLink(
+        of record: VaultRecord, with link: UnverifiedLink, _ revoked: Set<UniqueID>, acceptsAnyHead: Bool
+    ) throws -> LinkPost.Item? {
+        let head = try sync(record, SyncOptions()).serverHead ?? []
+        return try store.closingLink(of: record, with: link, on: acceptsAnyHead ? nil : head, clock: clock) {
+            [account] in
+            try account.sendKeys(sparing: revoked)
+        }
     }
 
     /// What the server has of a vault, if it has anything.

@@ -227,6 +227,11 @@ enum ExportCommand {
                 context.isQuiet ? "" : text(report, target.path)
             }
         }
+        if !answer.unreadable.isEmpty {
+            return UnreadableValues.failure(
+                answer.unreadable, "left out; all else is written",
+                also: FaultyFiles.lines(answer.faulty, isSynced: target.trial.isSynced))
+        }
         guard !answer.faulty.isEmpty else { return nil }
         return FaultyFiles.failure(
             answer.faulty, isSynced: target.trial.isSynced, "left out; all else is written")

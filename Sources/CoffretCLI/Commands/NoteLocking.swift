@@ -87,26 +87,10 @@ enum NoteLocking {
     }
 
     private static func purge(_ locking: NoteLock, _ store: CommandStore, isConfirmed: Bool = false) throws {
-        let context = store.context
-        var request = NotePurge()
-        (request.notes, request.vault, request.isTrial) = (locking.notes, locking.vault, true)
-        let plan = try store.perform(request)
-        guard let readableCount = plan.readableVersionCount, let keptCount = plan.keptCommitCount else {
-            return try context.confirmDone(.fields(["removedCommitCount": .integer(0)])) {
-                "The history shows no readable version of it."
-            }
-        }
-        if !isConfirmed {
-            let what =
-                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history: all that touched what is locked, with whatever else they changed; after \(NumberText.grouped(readableCount)) of them it could be read. \(NumberText.grouped(keptCount)) stay. What is there now stays too. It cannot be undone."
-            try context.confirmDanger(
-                what, question: "Remove them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        }
-        request.isTrial = nil
-        let report = try store.perform(request)
-        try context.confirmDone(report.json) {
-            "Removed \(NumberText.counted(report.removedCommitCount, "change")) and \(NumberText.counted(report.removedFileCount ?? 0, "file")) from this store; a signed record says so.\nNot reached: backups and exports from before, the files it was imported from, devices until they sync, and whoever left the vault with a copy."
-        }
+        var request = ItemForget()
+        (request.items, request.vault) = (locking.notes, locking.vault)
+        try ForgetCommand.forget(
+            request, store, nothing: "The history shows no readable version of it.", isConfirmed: isConfirmed)
     }
 
     // MARK: Unlock and relock

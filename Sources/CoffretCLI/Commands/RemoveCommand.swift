@@ -13,7 +13,7 @@ enum RemoveCommand {
     static let description = CommandDescription(
         "rm", group: .everyDay, "Move items to the trash, or remove them",
         discussion: [
-            "coffret restore brings items back from the trash. What is removed permanently stays in the history until coffret compact drops it."
+            "coffret restore brings items back from the trash. What is removed permanently stays in the history until coffret compact drops it; coffret forget --delete removes items with their history."
         ],
         arguments: [item], options: [permanently, emptyTrash, CommonArguments.yes],
         examples: [

@@ -59,6 +59,11 @@ enum ShowCommand {
                 return ItemText(item: item, id: shortID(), context).terminalText()
             }
         }
+        if let attributes = item.unreadable {
+            var value = UnreadableValueMessage()
+            (value.item, value.title, value.attributes) = (item.id, item.title, attributes)
+            throw UnreadableValues.failure([value], "left out")
+        }
         if item.conflicts?.isEmpty == false, !context.arguments.isSet(CommonArguments.at) {
             context.note("Another device wrote something else at the same time: coffret conflicts show \(shortID())")
         }

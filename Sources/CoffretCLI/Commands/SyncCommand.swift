@@ -99,9 +99,6 @@ extension VaultSyncResult {
         var parts: [String] = []
         if receivedCount > 0 { parts.append("received \(NumberText.counted(receivedCount, "change"))") }
         if sentCount > 0 { parts.append("sent \(NumberText.counted(sentCount, "change"))") }
-        if removedCount > 0 {
-            parts.append("dropped \(NumberText.counted(removedCount, "earlier change")) as another device did")
-        }
         if sentFileCount > 0 {
             parts.append("sent \(NumberText.counted(sentFileCount, "file")) (\(NumberText.bytes(sentFileByteCount)))")
         }

@@ -34,3 +34,28 @@ enum FaultyFiles {
                 : "a backup may have them: coffret backup restore FILE --store PATH")
     }
 }
+
+/// Values that no program can read: they are named, with their items.
+enum UnreadableValues {
+    private static let namedCountMax = 20
+
+    /// The end of a command that did everything but for these values.
+    ///
+    /// - Parameter others: lines about what else was left out.
+    static func failure(
+        _ unreadable: [UnreadableValueMessage], _ consequence: String, also others: [String] = []
+    ) -> CommandFailure {
+        var lines = unreadable.prefix(namedCountMax).map { value in
+            let title = value.title.map { "\"\(TextWidth.displaySafe($0))\"" } ?? value.item
+            return "\(value.attributes.map { TextWidth.displaySafe($0) }.joined(separator: ", ")) of \(title)"
+        }
+        if unreadable.count > namedCountMax {
+            lines.append("and \(NumberText.grouped(unreadable.count - namedCountMax)) more")
+        }
+        return CommandFailure(
+            .damaged, code: "storage.fact.malformed-value",
+            "\(NumberText.counted(unreadable.count, "item")) with values that cannot be read, \(consequence)",
+            details: lines + others,
+            hint: "coffret history ITEM shows versions from before; a new value takes the place of a bad one")
+    }
+}

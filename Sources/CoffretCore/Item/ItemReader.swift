@@ -41,12 +41,12 @@ package struct ItemReader {
             position = end
             guard let winner = siblings.winner else { continue }
             let attribute = key.attribute
-            if siblings.count > 1, attribute == ItemAttribute.text {
-                try applyTexts(key, siblings, to: &item)
-                continue
-            }
-            let bytes = try value(winner)
             do {
+                if siblings.count > 1, attribute == ItemAttribute.text {
+                    try applyTexts(key, siblings, to: &item)
+                    continue
+                }
+                let bytes = try value(winner)
                 if attribute.name.hasPrefix(LockedPart.prefix) {
                     try applyLocked(attribute, siblings, winner: winner, to: &item)
                     continue
@@ -56,6 +56,7 @@ package struct ItemReader {
                 if siblings.count > 1 { try settle(attribute, siblings, winner: winner, bytes, in: &item) }
             } catch let error as CoreError
                 where [.valueInvalid, .fieldInvalid, .tagInvalid, .recordUnsupported].contains(error.code)
+                || error.isMalformedValue
             {
                 item.unreadableAttributes.append(attribute.name)
             }

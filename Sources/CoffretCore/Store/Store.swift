@@ -169,6 +169,7 @@ package final class Store {
             throw CoreError(.storeIncomplete, at: path, cause: error)
         }
         repository.readChains = chainsReader(of: record.vaultID)
+        repository.readKeptAccounts = { [self] in keptAccounts(of: record.vaultID) }
         let isOlder = repository.journalPosition < position
         guard !isWritable || !isOlder else {
             repository.close()

@@ -81,6 +81,11 @@ extension Store {
         return chains
     }
 
+    /// The accounts as the file beside a vault has them, whatever the keyring has taken since; nil: there is none.
+    func keptAccounts(of vault: VaultID) -> [ChainID: AccountDevices]? {
+        (try? chainsFile(vault).read(vault))??.devices
+    }
+
     /// Keeps chains, durably.
     package func keep(_ chains: FollowedChains) throws {
         let file = try chainsFile(chains.vaultID)

@@ -14,7 +14,7 @@ extension Store {
     ///   - purges: entities whose entries go for good.
     ///   - frontier: what it accepts; nil: all.
     /// - Returns: the number of the link.
-    /// - Throws: `CoreError.storage` where none can be written.
+    /// - Throws: `CoreError.historyKept` where none can be written.
     func writeCheckpoint(
         in vault: VaultID, _ repository: LogRepository, purges: [EntityID] = [], upTo frontier: Frontier? = nil
     ) throws -> Int {
@@ -26,11 +26,14 @@ extension Store {
             try repository.settle(now: now)
         }
         guard let writer = LinkWriter(repository: repository, chains: chains, keys: keys),
-            let due = try writer.due(asked: true, now: now),
-            case .success(let draft)? = try writer.draft(
-                due, purges: purges, upTo: frontier, isAlone: true, hasUnreadable: false, cursor: nil, now: now),
-            draft.root != nil
+            let due = try writer.due(asked: true, now: now)
         else { throw CoreError(.storage, at: "checkpoint") }
+        let made = try writer.draft(
+            due, purges: purges, upTo: frontier, isAlone: true, hasUnreadable: false, cursor: nil, now: now)
+        if case .failure(let obstacle)? = made { throw CoreError(.historyKept, at: obstacle.name) }
+        guard case .success(let draft)? = made, draft.root != nil else {
+            throw CoreError(.historyKept, at: "checkpoint")
+        }
         do throws(FollowFailure) { try chains.takeOwn(link: draft.link, keys: keys) } catch {
             throw CoreError(.storage, at: "checkpoint", cause: error)
         }

@@ -1,7 +1,7 @@
 // Faults of the files of attachments. Invariant: one bad file is reported by its name, and keeps nobody from all the
 // others.
 
-internal import CoffretStorage
+package import CoffretStorage
 
 /// How the file of an attachment is not what the item says of it.
 package enum AttachmentFault: String, Equatable, Sendable {
@@ -78,5 +78,13 @@ extension Vault {
             faulty.append(FaultyAttachment(attachment: attachment, itemTitle: title, fault: fault))
         }
         return faulty
+    }
+
+    /// Values that could not be read since that was last forgotten, with the title of their item; ascending.
+    package func unreadableValues() throws -> [(id: EntityID, title: String?, attributes: [String])] {
+        let found = unreadable.found
+        return try found.sorted { $0.key < $1.key }.map { id, attributes in
+            (id, try present.item(id)?.visibleTitle, attributes.sorted())
+        }
     }
 }

@@ -1,6 +1,7 @@
 // Errors of the layers below as errors of this one. Invariant: the cause travels along, so that nothing of what the
 // layers below know is lost on the way to the person.
 
+internal import CoffretLogs
 internal import CoffretStorage
 
 extension CoreError {
@@ -8,6 +9,11 @@ extension CoreError {
     init(_ error: StorageError) {
         self.init(.storage, at: error.place ?? error.code.rawValue, cause: error)
     }
+}
+
+extension CoreError {
+    /// Whether a stored value is one that no writer may store.
+    var isMalformedValue: Bool { (cause as? StorageError)?.isMalformedValue ?? false }
 }
 
 /// Evaluates `value`, turning storage's errors into this module's.

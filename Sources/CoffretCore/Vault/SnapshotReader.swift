@@ -3,13 +3,23 @@
 internal import CoffretBase
 internal import CoffretHistory
 internal import CoffretLogs
-internal import CoffretStorage
+package import CoffretStorage
 
 /// Reads items, attachments and import records from a snapshot.
 struct SnapshotReader {
     let snapshot: LogSnapshot
     /// What several concurrent texts show in this state.
     let text: (FactKey, [Fact]) throws -> ShownText
+    private let unreadable: UnreadableValues
+
+    init(
+        snapshot: LogSnapshot, unreadable: UnreadableValues,
+        text: @escaping (FactKey, [Fact]) throws -> ShownText
+    ) {
+        self.snapshot = snapshot
+        self.unreadable = unreadable
+        self.text = text
+    }
 
     private var reader: ItemReader { ItemReader(value: { fact in try value(of: fact) }, text: text) }
 
@@ -31,7 +41,9 @@ struct SnapshotReader {
 
     private func item(_ id: EntityID, facts: [Fact]) throws -> Item? {
         let files = try files(of: id)
-        return try reader.item(id, facts: facts, attachments: files.clear, sealedFiles: files.sealed)
+        let item = try reader.item(id, facts: facts, attachments: files.clear, sealedFiles: files.sealed)
+        for attribute in item?.unreadableAttributes ?? [] { unreadable.note(attribute, of: id) }
+        return item
     }
 
     /// The files of an item: entities whose ids begin with the first half of its UUID and that name it.
@@ -166,4 +178,14 @@ enum AttachmentID {
         guard let id = EntityID(bytes: bytes) else { preconditionFailure("an entity id has 17 bytes") }
         return id
     }
+}
+
+/// Values that could not be read while items were: they cost their attributes alone, and are named.
+package final class UnreadableValues {
+    /// Attributes, by entity.
+    package private(set) var found: [EntityID: Set<String>] = [:]
+
+    package func note(_ attribute: String, of entity: EntityID) { found[entity, default: []].insert(attribute) }
+
+    package func forget() { found = [:] }
 }

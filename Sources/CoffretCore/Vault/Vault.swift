@@ -34,6 +34,8 @@ package final class Vault {
     package internal(set) var isOlderCopy = false
     /// Writes a checkpoint into the member chain, of a vault that this device alone has; nil in any other.
     package var writeCheckpoint: ((_ purges: [EntityID], _ frontier: Frontier?) throws -> Int)?
+    /// Values that could not be read since somebody last forgot them.
+    package let unreadable = UnreadableValues()
     /// The judgement of the schemes under which notes are sealed.
     package var lockPolicy = LockPolicy.release
 
@@ -79,7 +81,7 @@ package final class Vault {
     func presentReader() throws -> SnapshotReader {
         try inStorage { () throws(StorageError) in
             let repository = repository
-            return SnapshotReader(snapshot: try repository.present()) { key, _ in
+            return SnapshotReader(snapshot: try repository.present(), unreadable: unreadable) { key, _ in
                 guard let shown = try inStorage(repository.shownText(under: key)) else {
                     throw CoreError(.storage, at: key.description)
                 }

@@ -81,9 +81,6 @@ extension Vault {
     /// The whole vault as of an entry. What is hidden now, or was then, is without its contents until `hiddenGate` is open.
     package func view(at entry: BlobName) throws -> VaultView { try hiding(snapshot(at: entry)) }
 
-    /// As above, with all contents.
-    func wholeView(at entry: BlobName) throws -> VaultView { VaultView(reader: reader(of: try snapshot(at: entry))) }
-
     private func hiding(_ snapshot: LogSnapshot) throws -> VaultView {
         VaultView(
             reader: reader(of: snapshot), hidden: HiddenItems(gate: hiddenGate, present: try presentReader()))
@@ -103,7 +100,7 @@ extension Vault {
 
     private func reader(of snapshot: LogSnapshot) -> SnapshotReader {
         let repository = repository
-        return SnapshotReader(snapshot: snapshot) { key, facts in
+        return SnapshotReader(snapshot: snapshot, unreadable: unreadable) { key, facts in
             try inStorage(repository.shownText(under: key, of: facts))
         }
     }

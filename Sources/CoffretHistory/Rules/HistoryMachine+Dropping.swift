@@ -85,19 +85,24 @@ extension HistoryMachine {
     /// - Parameters:
     ///   - unacknowledged: own entries that the server has not acknowledged; they go when it has.
     ///   - refused: links whose purge a person at this device refused.
-    package mutating func purge(unacknowledged: Set<BlobName>, refused: Set<Int>, now: Milliseconds) throws(Store
-        .Failure)
-    {
+    /// - Returns: whether an entry went.
+    @discardableResult
+    package mutating func purge(
+        unacknowledged: Set<BlobName>, refused: Set<Int>, now: Milliseconds
+    ) throws(Store.Failure) -> Bool {
+        var hasGone = false
         for link in members.chain.links.indices.prefix(members.takenCount) {
             switch purgeState(of: link, refused: refused, now: now) {
-            case .due, .done: try purge(link, unacknowledged: unacknowledged)
+            case .due, .done: hasGone = try purge(link, unacknowledged: unacknowledged) || hasGone
             case .withoutEffect, .waiting, nil: continue
             }
         }
+        return hasGone
     }
 
-    private mutating func purge(_ link: Int, unacknowledged: Set<BlobName>) throws(Store.Failure) {
-        guard let checkpoint = members.chain.links[link].checkpoint else { return }
+    private mutating func purge(_ link: Int, unacknowledged: Set<BlobName>) throws(Store.Failure) -> Bool {
+        guard let checkpoint = members.chain.links[link].checkpoint else { return false }
+        var hasGone = false
         let (accepted, below) = (members.chain.states[link].accepted, self.accepted)
         for entity in checkpoint.purges {
             for name in try store.entries(changing: entity) {
@@ -106,10 +111,12 @@ extension HistoryMachine {
                 else { continue }
                 // The tip goes too where its bare form is listed.
                 let isBared = checkpoint.bareTips[entry.instance] != nil && mark.name == name
-                let isKept = !isBared && tips.contains(name) || unacknowledged.contains(name)
-                if !isKept { try store.dropForGood(name) }
+                guard isBared || !tips.contains(name), !unacknowledged.contains(name) else { continue }
+                try store.dropForGood(name)
+                hasGone = true
             }
         }
         purged.insert(link)
+        return hasGone
     }
 }

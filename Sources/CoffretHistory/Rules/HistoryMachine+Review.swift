@@ -35,7 +35,7 @@ extension HistoryMachine {
 
     /// Drops excluded entries whose log was closed 30 days ago or more, as this device saw it. Once in a sync.
     ///
-    /// - Parameter kept: names that a person kept, and own entries that nobody else has.
+    /// - Parameter kept: own entries that nobody else has.
     package mutating func dropSetAside(kept: Set<BlobName>, now: Milliseconds) throws(Store.Failure) {
         let staying = kept.union(evidenceNames).union(tips)
         for (instance, entries) in try setAside() {

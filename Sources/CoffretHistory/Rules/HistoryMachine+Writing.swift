@@ -18,6 +18,13 @@ package struct DueLinks: Equatable, Sendable {
     package let unconfirmed: [Int]
 
     package var isEmpty: Bool { closings.isEmpty && ends.isEmpty && !betterRoot && unconfirmed.isEmpty }
+
+    package init(closings: [ChainID], ends: [InstanceID], betterRoot: Bool, unconfirmed: [Int]) {
+        self.closings = closings
+        self.ends = ends
+        self.betterRoot = betterRoot
+        self.unconfirmed = unconfirmed
+    }
 }
 
 /// What else a link is for, by which the rules for checkpoints differ.
@@ -56,6 +63,19 @@ package enum LinkObstacle: Error, Equatable, Sendable {
     case tooSoon
     /// P1: only an owner with a verified or believed base deletes for good.
     case mayNotPurge
+
+    /// As errors say it.
+    package var name: String {
+        switch self {
+        case .behind: "behind"
+        case .mayNotWrite: "mayNotWrite"
+        case .programTooOld: "programTooOld"
+        case .lacks: "lacks"
+        case .epochRow: "epochRow"
+        case .tooSoon: "tooSoon"
+        case .mayNotPurge: "mayNotPurge"
+        }
+    }
 }
 
 /// What a link's checkpoint says.
@@ -166,18 +186,22 @@ extension HistoryMachine {
     ///   - covers: the link is for a better root (C9): it accepts what `passedOver` accepts, too. Where that is not here, the
     ///     plan has no root, and no link is written.
     ///   - frontier: what is accepted, of what is applied; nil: all.
+    ///   - accounts: devices, where the link states heads that this device has not followed; nil: those that it has.
     ///   - room: the instances that key 2 has room for.
     package func plan(
         for preview: VerifiedMemberLink, purges: [EntityID] = [], writesRoot: Bool, covers: Bool = false,
-        upTo frontier: Frontier? = nil, room: Int = Checkpoint.changedInstanceCountMax
+        upTo frontier: Frontier? = nil, accounts: [ChainID: AccountDevices]? = nil,
+        room: Int = Checkpoint.changedInstanceCountMax
     ) throws(Store.Failure) -> CheckpointPlan {
         try plan(
-            for: preview, purges: purges, writesRoot: writesRoot, covers: covers, upTo: frontier, room: room, order: <)
+            for: preview, purges: purges, writesRoot: writesRoot, covers: covers, upTo: frontier, accounts: accounts,
+            room: room, order: <)
     }
 
     func plan(
         for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, covers: Bool,
-        upTo older: Frontier? = nil, room: Int, order: (InstanceID, InstanceID) -> Bool
+        upTo older: Frontier? = nil, accounts: [ChainID: AccountDevices]? = nil, room: Int,
+        order: (InstanceID, InstanceID) -> Bool
     ) throws(Store.Failure) -> CheckpointPlan {
         var planned = self
         let ends = try planned.due().ends
@@ -189,7 +213,7 @@ extension HistoryMachine {
                 ends: logEnds))
         var chain = members.chain
         chain.append(draft)
-        try planned.takeOwn(accounts: members.accounts, chain: chain, isRoot: false)
+        try planned.takeOwn(accounts: accounts ?? members.accounts, chain: chain, isRoot: false)
         let whole = covers ? passedOver.map(planned.covering) : older
         let accepted = try planned.fitting(whole ?? planned.frontier, room: room, order: order)
         let start = try planned.start(for: accepted)

@@ -63,7 +63,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     /// Who waits for entries of an instance, and up to which number (S7).
     var waiting: [InstanceID: [(number: EntryNumber, instance: InstanceID)]] = [:]
     /// Instances whose next entry is here and not applied.
-    var pending: Set<InstanceID> = []
+    package internal(set) var pending: Set<InstanceID> = []
     /// Instances of which something came since the last look.
     var arrived: Set<InstanceID> = []
     /// Limits by the links that were taken; nil for an open instance.

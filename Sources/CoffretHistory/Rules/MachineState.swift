@@ -64,13 +64,19 @@ extension HistoryMachine {
         precondition(heldFrom == nil && !needsRebuilding, "a plan is not stored")
         try flush()
         let all = Set(owners.keys).union(frontier.marks.keys).union(settledLimits.keys)
-        let logs = all.sorted().map { instance in
+        var logs: [LogState] = []
+        for instance in all.sorted() {
             let limit = settledLimits[instance]
-            return LogState(
-                instance: instance, owner: owners[instance], applied: frontier[instance],
-                limitLink: limit.map { UInt32($0.link) }, limitMark: limit?.mark,
-                isPending: pending.contains(instance) || arrived.contains(instance), isForked: forked.contains(instance)
-            )
+            // An own entry is applied when it is written.
+            var isPending = pending.contains(instance)
+            if !isPending, arrived.contains(instance) {
+                isPending = try !store.entries(at: Dot(instance, frontier.number(of: instance) + 1)).isEmpty
+            }
+            logs.append(
+                LogState(
+                    instance: instance, owner: owners[instance], applied: frontier[instance],
+                    limitLink: limit.map { UInt32($0.link) }, limitMark: limit?.mark, isPending: isPending,
+                    isForked: forked.contains(instance)))
         }
         func links(_ links: Set<Int>) -> [UInt32] { links.sorted().map { UInt32($0) } }
         return MachineState(

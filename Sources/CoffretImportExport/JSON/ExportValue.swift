@@ -184,25 +184,37 @@ extension VaultView {
         files: any FileContentStore, records: RecordTable = RecordTable([])
     ) throws(ImportExportError) -> [UInt8] {
         try wrappingVaultErrors {
-            try snapshot.stateHash { (key, facts) throws(StorageError) in
-                if ItemTexts.isText(key) {
-                    let text = facts.count > 1 ? try shownText(under: key, of: facts) : try snapshot.value(of: facts[0])
-                    guard let text, let form = ExportValue(text, under: key).bytes else { return [] }
-                    return [form]
+            // A value that no writer may store is in no export.
+            func readable(
+                _ values: () throws(StorageError) -> [[UInt8]]
+            ) throws(StorageError) -> [[UInt8]] {
+                do throws(StorageError) { return try values() } catch {
+                    guard error.isMalformedValue else { throw error }
+                    return []
                 }
-                let shown = try shownFact(of: facts, records: records) { (fact) throws(StorageError) in
-                    try snapshot.value(of: fact)
+            }
+            return try snapshot.stateHash { (key, facts) throws(StorageError) in
+                try readable { () throws(StorageError) in
+                    if ItemTexts.isText(key) {
+                        let text =
+                            facts.count > 1 ? try shownText(under: key, of: facts) : try snapshot.value(of: facts[0])
+                        guard let text, let form = ExportValue(text, under: key).bytes else { return [] }
+                        return [form]
+                    }
+                    let shown = try shownFact(of: facts, records: records) { (fact) throws(StorageError) in
+                        try snapshot.value(of: fact)
+                    }
+                    guard let shown else { return [] }
+                    let value = try snapshot.value(of: shown)
+                    if isNoteHint(key) { return [Array("coffret/hint/1".utf8)] }
+                    guard isAttachmentContent(key), let reference = attachmentReference(in: value),
+                        let content = files.description(of: reference)
+                    else { return [value] }
+                    return [
+                        Array("coffret/attachment/1".utf8) + UInt64(content.byteCount).bigEndianBytes
+                            + content.contentHash
+                    ]
                 }
-                guard let shown else { return [] }
-                let value = try snapshot.value(of: shown)
-                if isNoteHint(key) { return [Array("coffret/hint/1".utf8)] }
-                guard isAttachmentContent(key), let reference = attachmentReference(in: value),
-                    let content = files.description(of: reference)
-                else { return [value] }
-                return [
-                    Array("coffret/attachment/1".utf8) + UInt64(content.byteCount).bigEndianBytes
-                        + content.contentHash
-                ]
             }
         }
     }

@@ -20,6 +20,7 @@ struct ShownHistory {
 
     private let repository: LogRepository
     private let records: RecordTable
+    private let unreadable: UnreadableValues
     /// The facts that history begins with, ascending; empty where all of it is here.
     private let start: [Fact]
     let steps: [Step]
@@ -27,6 +28,7 @@ struct ShownHistory {
     init(of vault: Vault, records: RecordTable) throws {
         repository = vault.repository
         self.records = records
+        unreadable = vault.unreadable
         var (steps, kept): ([Step], Set<Dot>) = ([], [])
         var walk = try repository.walk()
         let dropped = try repository.droppedFrontier()
@@ -71,9 +73,13 @@ struct ShownHistory {
                 standing[change.key] = after.isEmpty ? nil : after
                 if before.count <= 1, after.count <= 1 {
                     if before.isEmpty, after.isEmpty { continue }
-                    let isGone = change.content == .retraction
-                    changes.append(
-                        (change.key, isGone ? nil : try repository.value(of: change.content, under: change.key)))
+                    let value =
+                        change.content == .retraction
+                        ? nil
+                        : try readable(change.key) { () throws(StorageError) in
+                            try repository.value(of: change.content, under: change.key)
+                        }
+                    if value != nil || !before.isEmpty { changes.append((change.key, value)) }
                 } else {
                     let value = try shown(after, under: change.key)
                     if try value != shown(before, under: change.key) { changes.append((change.key, value)) }
@@ -83,7 +89,22 @@ struct ShownHistory {
         }
     }
 
+    /// - Returns: nil for what no writer may store: it is noted, and keeps nobody from the rest.
+    private func readable(
+        _ key: FactKey, _ value: () throws(StorageError) -> [UInt8]?
+    ) throws(StorageError) -> [UInt8]? {
+        do throws(StorageError) { return try value() } catch {
+            guard error.isMalformedValue else { throw error }
+            unreadable.note(key.attribute.name, of: key.entity)
+            return nil
+        }
+    }
+
     private func shown(_ dots: [Dot], under key: FactKey) throws -> [UInt8]? {
+        try readable(key) { () throws(StorageError) in try readShown(dots, under: key) }
+    }
+
+    private func readShown(_ dots: [Dot], under key: FactKey) throws(StorageError) -> [UInt8]? {
         guard dots.count != 1 else { return try repository.value(at: dots[0], under: key) }
         var facts: [Fact] = []
         for dot in dots {
@@ -94,6 +115,7 @@ struct ShownHistory {
         let fact = try shownFact(of: facts.sorted(), records: records) { (fact) throws(StorageError) in
             try repository.value(at: fact.dot, under: key) ?? []
         }
-        return try fact.flatMap { (fact) throws(StorageError) in try repository.value(at: fact.dot, under: key) }
+        guard let fact else { return nil }
+        return try repository.value(at: fact.dot, under: key)
     }
 }

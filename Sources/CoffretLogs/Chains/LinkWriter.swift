@@ -82,6 +82,17 @@ package struct LinkWriter {
         }
     }
 
+    /// The link that closes what this account's chain takes the right from, by chains that the server does not have yet: it goes
+    /// there with the device link that does so (K2).
+    ///
+    /// - Parameter cursor: as in `draft`.
+    /// - Returns: nil where none can be written now; the next sync writes it.
+    package func closing(hasUnreadable: Bool, cursor: [UInt8]?, now: Milliseconds) throws -> LinkDraft? {
+        let links = DueLinks(closings: [repository.author.accountID], ends: [], betterRoot: false, unconfirmed: [])
+        let due = Due(links: links, isRootDue: false, lacksKey: false, isAsked: true, isEpochDue: false, delay: 0)
+        return try draft(due, hasUnreadable: hasUnreadable, cursor: cursor, now: now)?.get()
+    }
+
     /// The link that is due (K2, K3, K6, C6, C9, a root by age or size, or what a person asked for).
     ///
     /// - Parameters:
@@ -132,7 +143,7 @@ package struct LinkWriter {
             operation, signedBy: repository.author.deviceID, accounts: accounts.mapValues(\.devices))
         let plan = try repository.plan(
             for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot, upTo: frontier,
-            shown: shown)
+            shown: shown, accounts: accounts.mapValues(\.devices))
         guard plan.root != nil || !purpose.refutes && purges.isEmpty else { return nil }
         let bareTips = try repository.keepBareForms(of: plan.purgedTips)
         let base = plan.base.map { members.state.states[Int($0)].accepted } ?? Frontier()
@@ -229,7 +240,9 @@ package struct LinkWriter {
         }
         let kind: MemberOperation.Kind = roles.isEmpty ? .state : .changeRoles(roles)
         return MemberOperation(
-            kind, by: author.accountID, deviceHead: author.deviceHead.hash,
+            kind, by: author.accountID,
+            deviceHead: accounts[author.accountID].flatMap { Bytes32($0.chain.head.linkHash) }
+                ?? author.deviceHead.hash,
             confirms: Set((change?.confirms ?? []) + confirms).sortedByBytes, heads: heads, opening: opening)
     }
 

@@ -19,12 +19,20 @@ extension FailureMeaning {
         "core.vault.chains-behind": FailureMeaning(
             .rolledBack,
             "the file \"chains\" of the vault is missing, damaged or older than the vault; nothing was read or written",
-            showsPlace: true, hint: "coffret sync fetches them again; without a server restore a backup"),
+            showsPlace: true,
+            hint:
+                "coffret sync fetches them again; of a vault without a server only a backup has them: coffret backup restore"
+        ),
         "core.vault.rolled-back": FailureMeaning(
             .rolledBack,
             "the vault is older than this machine remembers: an old copy was put back; nothing was written",
             showsPlace: true,
             hint: "put the newer copy back; if you put this one here yourself: coffret device renew"),
+        "core.history.kept": FailureMeaning(
+            .unavailable, "this history cannot be removed from here now; nothing of it was removed", showsPlace: true,
+            hint:
+                "coffret sync, so that all of the history is here, and do it again; only an owner of the vault can remove it everywhere"
+        ),
         "core.backup.unknown-format": FailureMeaning(
             .unsupportedFormat, "this is no folder of backups that this coffret can read"),
         "core.backup.damaged": FailureMeaning(
@@ -44,8 +52,6 @@ extension FailureMeaning {
         "storage.store.read-only": FailureMeaning(.permission, "the vault cannot be changed here"),
         "storage.format": FailureMeaning(
             .unsupportedFormat, "a newer coffret wrote this vault", hint: "install a newer coffret"),
-        "storage.commit.unsupported-format": FailureMeaning(
-            .unsupportedFormat, "a newer coffret wrote to this vault", hint: "install a newer coffret"),
         "storage.attachment.missing": FailureMeaning(
             .notFound, "the file of the attachment is not on this device",
             hint: "in a synced vault coffret attach get ITEM fetches it; else coffret fsck says what is missing"),
@@ -54,9 +60,6 @@ extension FailureMeaning {
         "storage.history.not-here-yet": FailureMeaning(
             .notFound, "older history has not arrived on this device yet",
             hint: "coffret sync fetches it; what is there now can be read and changed meanwhile"),
-        "storage.history.local-rollback": FailureMeaning(
-            .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
-            hint: "put the newer copy back in its place, or restore a backup: coffret help back-up"),
         "storage.fact.value-too-large": FailureMeaning(
             .badInput, "the text is too large", hint: "coffret attach add ITEM FILE keeps files of any size"),
         "storage": FailureMeaning(.damaged, "the vault is damaged", hint: damageHint),

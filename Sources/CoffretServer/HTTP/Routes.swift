@@ -2,6 +2,7 @@
 // account, and nothing is told about what belongs to others.
 
 internal import CoffretBase
+internal import CoffretKeyLog
 internal import CoffretTrust
 internal import CoffretWire
 

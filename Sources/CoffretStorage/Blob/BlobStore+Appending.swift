@@ -8,19 +8,16 @@ internal import CoffretCrypto
 enum StateChange {
     /// This state, in a record of its own.
     case full(RepositoryState)
-    /// This state, told by what differs from the one before, in a record of its own.
-    case changed(RepositoryState, RepositoryStateChange)
-    /// The state of a store of logs, of which only the memory of the sync is another, in a record of its own.
-    case remembered(RepositoryState, RepositoryState.Logs)
-    /// The state as it is with one more commit or entry, whose record lies at this offset from the transaction's start.
+    /// This state, of which only the memory of the sync is another, in a record of its own.
+    case remembered(RepositoryState)
+    /// The state as it is with one more entry, whose record lies at this offset from the transaction's start.
     case appendedHead(BlobName, recordOffset: Int)
 
     /// What the record of its own holds.
     fileprivate var recordContent: (form: TransactionTrailer.State, type: BlobType, bytes: [UInt8]) {
         switch self {
         case .full(let state): (.full, .repositoryState, state.encode())
-        case .changed(_, let change): (.changed, .repositoryState, change.encode())
-        case .remembered(_, let logs): (.changed, .syncMemory, logs.encodedMemory)
+        case .remembered(let state): (.changed, .syncMemory, state.encodedMemory)
         case .appendedHead: (.appendedHead, .repositoryState, [])
         }
     }
@@ -59,7 +56,7 @@ extension BlobStore {
         case .appendedHead(_, let recordOffset):
             form = .appendedHead
             stateRecordOffset = recordOffset
-        case .full, .changed, .remembered:
+        case .full, .remembered:
             let content = change.recordContent
             form = content.form
             let bytes = content.bytes

@@ -56,36 +56,27 @@ package final class BlobTransaction: BlobTransactionWriter {
         precondition(!isEnded, "the transaction has ended")
         if whole != nil { return endPart(state) }
         if bulk != nil || !finishedBulk.isEmpty { try finishBulk() }
-        let appendedHead = isCheckpoint ? nil : appendedHead(in: state)
-        let change = isCheckpoint ? nil : appendedHead ?? difference(to: state)
-        try end(change ?? .full(state), isCheckpoint: isCheckpoint)
-    }
-
-    /// The change, if so little differs that telling it is shorter than the whole.
-    private func difference(to state: RepositoryState) -> StateChange? {
-        guard let logs = state.logs else {
-            return RepositoryStateChange(from: store.state, to: state).map { .changed(state, $0) }
-        }
         var same = store.state
-        same.logs?.memory = logs.memory
-        return same == state ? .remembered(state, logs) : nil
+        same.memory = state.memory
+        let isMemoryAlone = !isCheckpoint && same == state
+        try end(isMemoryAlone ? .remembered(state) : .full(state), isCheckpoint: isCheckpoint)
     }
 
     package func commit(appendingHead head: BlobName) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
         if whole != nil {
             var state = store.state
-            state.append(head: head)
+            state.entries.append(head)
             return endPart(state)
         }
-        if store.state.logs != nil, bulk != nil || !finishedBulk.isEmpty {
+        if bulk != nil || !finishedBulk.isEmpty {
             // Not in a file that counts before the state does: an entry that was never acknowledged must not lie there.
             try finishBulk(except: store.sealer.address(of: head, epoch: store.sealer.currentEpoch))
         }
         // The state itself is not looked at, and not copied: its tail has a thousand commits at times.
         guard bulk == nil, finishedBulk.isEmpty, let appended = appendedHead(head) else {
             var state = store.state
-            state.append(head: head)
+            state.entries.append(head)
             return try commit(state: state, isCheckpoint: false)
         }
         try end(appended, isCheckpoint: false)
@@ -118,14 +109,6 @@ package final class BlobTransaction: BlobTransactionWriter {
         if let bulk { abandoned.append(bulk.id) }
         // What cannot be removed now is an orphan that the next writer removes.
         for id in abandoned { try? store.context.fileSystem.remove(store.context.path(id.relativePath)) }
-    }
-
-    /// The one new head, if that is all that `state` changes.
-    private func appendedHead(in state: RepositoryState) -> StateChange? {
-        guard state.heads.count == 1, let head = state.heads.first, state.extends(store.state, by: head) else {
-            return nil
-        }
-        return appendedHead(head)
     }
 
     private func appendedHead(_ head: BlobName) -> StateChange? {

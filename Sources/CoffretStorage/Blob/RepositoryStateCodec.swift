@@ -1,85 +1,75 @@
-// The content of a `repositoryState` blob (`Spec/journal.md`). The one thing to keep true: one state
-// has one encoding, and anything else is refused.
+// The state as bytes (`Spec/journal.md` section 5). The one thing to keep true: the journal reads of it what it changes
+// itself, the entries behind the kept part and the memory of the sync, and nothing else.
 
 internal import CoffretBase
 
 extension RepositoryState {
-    static let formatVersion: UInt8 = 1
-    static let annotationByteCountMax = 64 << 10
+    static let formatVersion: UInt64 = 2
+    /// States of an earlier version, which had commits, begin so.
+    static let earlierFirstByte: UInt8 = 1
+    static let memoryByteCountMax = 64 << 10
+    private static let memoryVersion: UInt64 = 1
 
-    /// version (1) ‖ flags (1) ‖ keyring generation (8) ‖ per set flag commit (32) ‖ root (32) ‖
-    /// lp-counted heads ‖ lp-counted tail ‖ lp(annotation).
+    /// [2, keyring generation, kept, [* entry], memory].
     func encode() -> [UInt8] {
-        if let logs { return logs.encode(keyringGeneration: keyringGeneration) }
-        precondition(annotation.count <= Self.annotationByteCountMax, "an annotation has at most 64 KiB")
-        var bytes: [UInt8] = [Self.formatVersion]
-        bytes.append((checkpoint == nil ? 0 : 1) | (previousCheckpoint == nil ? 0 : 2))
-        bytes.appendBigEndian(keyringGeneration)
-        for checkpoint in [checkpoint, previousCheckpoint] {
-            guard let checkpoint else { continue }
-            bytes += checkpoint.commit.bytes + checkpoint.root.bytes
+        precondition(memory.count <= Self.memoryByteCountMax, "the memory of the sync has at most 64 KiB")
+        return CBOREncoder.encode(reservingByteCount: kept.count + memory.count + 34 * entries.count + 64) { encoder in
+            encoder.encodeArrayHeader(count: 5)
+            encoder.encode(unsigned: Self.formatVersion)
+            encoder.encode(unsigned: keyringGeneration)
+            encoder.encode(bytes: kept)
+            encoder.encodeArrayHeader(count: entries.count)
+            for name in entries { encoder.encode(bytes: name.bytes) }
+            encoder.encode(bytes: memory)
         }
-        for names in [heads, tailCommits] {
-            bytes.appendBigEndian(UInt32(names.count))
-            for name in names { bytes += name.bytes }
-        }
-        bytes.appendLengthPrefixed(annotation)
-        return bytes
     }
 
     /// Reads an encoding; nil if it is not exactly what `encode` writes.
     static func parse(_ content: Span<UInt8>) -> RepositoryState? {
-        var reader = StateReader(bytes: unsafe content.withUnsafeBufferPointer { unsafe Array($0) })
-        if reader.bytes.first == Logs.firstByte { return Logs.parse(reader.bytes) }
-        guard reader.take(1) == [formatVersion], let flags = reader.take(1)?.first, flags <= 3,
-            let generation = reader.take(8).flatMap({ UInt64(bigEndianBytes: $0) })
-        else { return nil }
-        var checkpoints: [Checkpoint?] = []
-        for bit in [UInt8(1), 2] {
-            if flags & bit == 0 { checkpoints.append(nil); continue }
-            guard let commit = reader.name(), let root = reader.name() else { return nil }
-            checkpoints.append(Checkpoint(commit: commit, root: root))
+        try? withCBORDecoder(content.copy(0..<content.count)) { (decoder) throws(CBORError) in
+            let start = decoder.byteOffset
+            try decoder.readArrayHeader(count: 5)
+            guard try decoder.readUnsigned() == formatVersion else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
+            let generation = try decoder.readUnsigned()
+            let kept = try decoder.readBytes()
+            var entries: [BlobName] = []
+            for _ in 0..<(try decoder.readArrayHeader()) {
+                guard let name = BlobName(bytes: try decoder.readBytes(count: 32)) else {
+                    throw CBORError(.unexpectedItem, byteOffset: start)
+                }
+                entries.append(name)
+            }
+            let memory = try decoder.readBytes()
+            guard memory.count <= memoryByteCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            return RepositoryState(kept: kept, entries: entries, memory: memory, keyringGeneration: generation)
         }
-        guard let heads = reader.names(), let tail = reader.names(), let annotation = reader.lengthPrefixed(),
-            annotation.count <= annotationByteCountMax, reader.isAtEnd
-        else { return nil }
-        return RepositoryState(
-            heads: heads, checkpoint: checkpoints[0], previousCheckpoint: checkpoints[1], tailCommits: tail,
-            keyringGeneration: generation, annotation: annotation)
-    }
-}
-
-/// Takes fields off the front of a byte array; each answer is nil where the bytes end too early.
-struct StateReader {
-    let bytes: [UInt8]
-    var offset = 0
-
-    init(bytes: [UInt8]) { self.bytes = bytes }
-
-    var isAtEnd: Bool { offset == bytes.count }
-
-    mutating func take(_ count: Int) -> [UInt8]? {
-        guard count <= bytes.count - offset else { return nil }
-        defer { offset += count }
-        return Array(bytes[offset..<offset + count])
     }
 
-    mutating func name() -> BlobName? { take(32).flatMap { BlobName(bytes: $0) } }
+    // MARK: The memory alone
 
-    mutating func count() -> Int? { take(4).flatMap { UInt32(bigEndianBytes: $0) }.map(Int.init) }
-
-    /// A number of two bytes.
-    mutating func number() -> Int? { take(2).map { Int($0[0]) << 8 | Int($0[1]) } }
-
-    mutating func lengthPrefixed() -> [UInt8]? { count().flatMap { take($0) } }
-
-    mutating func names() -> [BlobName]? {
-        guard let count = count(), count <= (bytes.count - offset) / 32 else { return nil }
-        var names: [BlobName] = []
-        for _ in 0..<count {
-            guard let name = name() else { return nil }
-            names.append(name)
+    /// The content of a blob of type 11: [1, memory].
+    var encodedMemory: [UInt8] {
+        precondition(memory.count <= Self.memoryByteCountMax, "the memory of the sync has at most 64 KiB")
+        return CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: Self.memoryVersion)
+            encoder.encode(bytes: memory)
         }
-        return names
+    }
+
+    /// Reads the content of a blob of type 11; nil if it is none.
+    static func parseMemory(_ content: Span<UInt8>) -> [UInt8]? {
+        try? withCBORDecoder(content.copy(0..<content.count)) { (decoder) throws(CBORError) in
+            let start = decoder.byteOffset
+            try decoder.readArrayHeader(count: 2)
+            guard try decoder.readUnsigned() == memoryVersion else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
+            let memory = try decoder.readBytes()
+            guard memory.count <= memoryByteCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            return memory
+        }
     }
 }

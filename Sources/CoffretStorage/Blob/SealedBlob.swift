@@ -52,23 +52,6 @@ package protocol SealedBlobWriter: BlobTransactionWriter {
     func writeSealed(_ blob: SealedBlob, name: BlobName) throws(StorageError)
 }
 
-extension BlobReader {
-    /// The one of the names that an address may mean under which a commit lies.
-    ///
-    /// Under the key of a wrong epoch the address means a name of nothing, whose own address is this one: so only
-    /// what opens counts.
-    func commitName(among names: [BlobName]) throws(StorageError) -> BlobName? {
-        for name in names where try containsBlob(name) {
-            do throws(StorageError) {
-                return try readBlob(name, type: .commit) { (_) in name }
-            } catch {
-                guard error.code == .blobAuthenticationFailed || error.code == .blobMissing else { throw error }
-            }
-        }
-        return nil
-    }
-}
-
 extension BlobStore: SealedBlobExchange {
     package func openSealed<Result>(
         _ blob: SealedBlob, _ body: (BlobName, BlobType, Span<UInt8>) throws(StorageError) -> Result
@@ -134,85 +117,5 @@ extension BlobTransaction: SealedBlobWriter {
     package func writeSealed(_ blob: SealedBlob, name: BlobName) throws(StorageError) {
         guard try !containsBlob(name) else { return }
         try append(sealed: blob)
-    }
-}
-
-/// Blobs from elsewhere that are not stored yet, in front of those that are.
-///
-/// Whatever is offered is verified at once; what is read is opened again, so that memory holds ciphertext only.
-final class IncomingBlobs: BlobReader {
-    let exchange: any SealedBlobExchange
-    /// Where blobs go that are needed; reads see it too.
-    let transaction: any SealedBlobWriter
-    private var pool: [BlobName: (type: BlobType, sealed: SealedBlob)] = [:]
-    /// Blobs that went into the transaction.
-    private(set) var keptCount = 0
-
-    init(exchange: any SealedBlobExchange, transaction: any SealedBlobWriter) {
-        self.exchange = exchange
-        self.transaction = transaction
-    }
-
-    /// - Returns: the blob's name; nil if it does not verify.
-    func offer(_ blob: SealedBlob) throws(StorageError) -> BlobName? {
-        let opened = try exchange.openSealed(blob) { (name, type, _) in (name: name, type: type) }
-        // A state of a journal says nothing to others, and would be believed as our own.
-        guard let opened, opened.type != .repositoryState else { return nil }
-        pool[opened.name] = (opened.type, blob)
-        return opened.name
-    }
-
-    /// Commits that were offered.
-    var commitNames: [BlobName] { pool.filter { $0.value.type == .commit }.map(\.key) }
-
-    /// Trees that are offered and whole, by their roots.
-    var wholeTrees: Set<BlobName> = []
-
-    /// Whether all of a tree is here: it is stored, or known to be whole.
-    func containsTree(_ root: BlobName) throws(StorageError) -> Bool {
-        if wholeTrees.contains(root) { return true }
-        return try transaction.containsBlob(root)
-    }
-
-    /// Takes all blobs out of the pool into the transaction, but the inner nodes of trees: one that is stored has all that is
-    /// below it, and what came so far may not be all.
-    func keepAllButInnerNodes() throws(StorageError) {
-        for (name, blob) in pool where blob.type != .treeInner {
-            try transaction.writeSealed(blob.sealed, name: name)
-        }
-        pool = [:]
-    }
-
-    /// Takes a blob out of the pool into the transaction.
-    ///
-    /// - Throws: `.blobMissing` if it is in neither.
-    func keep(_ name: BlobName) throws(StorageError) {
-        guard let found = pool.removeValue(forKey: name) else {
-            guard try transaction.containsBlob(name) else {
-                throw StorageError(.blobMissing, place: name.description)
-            }
-            return
-        }
-        try transaction.writeSealed(found.sealed, name: name)
-        keptCount += 1
-    }
-
-    func readBlob<Result>(
-        _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
-    ) throws(StorageError) -> Result {
-        if let found = pool[name] {
-            guard found.type == type else { throw StorageError(.blobAuthenticationFailed, place: name.description) }
-            let result = try exchange.openSealed(found.sealed) { (_, _, content) throws(StorageError) in
-                try body(content)
-            }
-            guard let result else { throw StorageError(.blobAuthenticationFailed, place: name.description) }
-            return result
-        }
-        return try transaction.readBlob(name, type: type, body)
-    }
-
-    func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
-        if pool[name] != nil { return true }
-        return try transaction.containsBlob(name)
     }
 }

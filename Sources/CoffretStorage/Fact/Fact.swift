@@ -92,17 +92,6 @@ extension [Fact] {
     }
 }
 
-/// A change that a caller asks for: a new value under a key, or nil to retract what stands there.
-package struct FactChange: Equatable, Sendable {
-    package let key: FactKey
-    package let value: [UInt8]?
-
-    package init(key: FactKey, value: [UInt8]?) {
-        self.key = key
-        self.value = value
-    }
-}
-
 /// What stands under a key from now on: nothing, one fact, or several concurrent ones.
 struct Replacement: Equatable, Sendable {
     let key: FactKey

@@ -81,18 +81,20 @@ extension ActiveSegment {
         return try state(in: blob).map { ($0, blob) }
     }
 
+    /// - Throws: `.formatUnsupported` for a state of an earlier version.
     private func state(in blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
-        try content(of: blob, .repositoryState, RepositoryState.parse)
+        let isEarlier = try content(of: blob, .repositoryState) { bytes in
+            bytes.isEmpty ? false : bytes[0] == RepositoryState.earlierFirstByte
+        }
+        if isEarlier == true { throw StorageError(.formatUnsupported, place: place) }
+        return try content(of: blob, .repositoryState, RepositoryState.parse)
     }
 
     /// The state after a transaction of form 3; nil if its record does not fit.
     private func changedState(by blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
-        guard state.logs != nil else {
-            return try content(of: blob, .repositoryState, RepositoryStateChange.parse)?.applied(to: state)
-        }
-        guard let memory = try content(of: blob, .syncMemory, RepositoryState.Logs.parseMemory) else { return nil }
+        guard let memory = try content(of: blob, .syncMemory, RepositoryState.parseMemory) else { return nil }
         var changed = state
-        changed.logs?.memory = memory
+        changed.memory = memory
         return changed
     }
 
@@ -152,7 +154,7 @@ extension ActiveSegment {
             state = changed
         case .appendedHead:
             guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else { throw damaged }
-            state.append(head: name)
+            state.entries.append(name)
         }
         for blob in transaction.blobs { locations[blob.address] = blob.location }
         endOffset = transaction.endOffset

@@ -122,8 +122,8 @@ final class ActiveSegment {
         endOffset += transaction.count
         lastSequence += 1
         switch change {
-        case .full(let newState), .changed(let newState, _), .remembered(let newState, _): state = newState
-        case .appendedHead(let head, _): state.append(head: head)
+        case .full(let newState), .remembered(let newState): state = newState
+        case .appendedHead(let head, _): state.entries.append(head)
         }
         if lastSequence >= (hint?.endSequence ?? 0) + UInt64(Self.hintInterval) { writeHint() }
     }

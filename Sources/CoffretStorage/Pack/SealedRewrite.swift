@@ -259,19 +259,6 @@ extension BlobStore {
         return try rewrite.takeOver(self, adding: extra)
     }
 
-    /// Whether a blob lies in the segment that grows.
-    func isInActiveSegment(_ name: BlobName) throws(StorageError) -> Bool {
-        for epoch in sealer.epochsNewestFirst {
-            if try active.location(of: sealer.address(of: name, epoch: epoch)) != nil { return true }
-        }
-        return false
-    }
-
-    /// Whether a blob lies in a file that a rewrite does not replace.
-    func staysInPlace(_ name: BlobName, during rewrite: SealedRewrite) throws(StorageError) -> Bool {
-        try !isReplaced(name, by: Set(rewrite.replaced.map(\.id)))
-    }
-
     /// Whether a blob lies in one of these files alone.
     private func isReplaced(_ name: BlobName, by files: Set<StorageFileID>) throws(StorageError) -> Bool {
         for epoch in sealer.epochsNewestFirst {

@@ -129,6 +129,9 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
         return devices.filter { $0.isTrusted && $0.id != id && bringers.contains($0.id) }
     }
 
+    /// All trusted devices that a revocation of a device decides about (K10).
+    package func broughtDevices(by id: UniqueID) -> [VerifiedDevice] { devicesBrought(by: id, sparing: id) }
+
     /// The chain as it was when link `sequenceNumber` was its newest; nil if it has no such link.
     package func asOf(_ sequenceNumber: UInt64) -> VerifiedDeviceChain? {
         guard sequenceNumber < UInt64(links.count), let prefix = try? chain.prefix(Int(sequenceNumber) + 1) else {

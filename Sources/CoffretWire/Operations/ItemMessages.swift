@@ -25,6 +25,7 @@ package struct ItemMessage: Record, Flagged {
     package var path: String?
     package var conflicts: [String]?
     package var conflictValues: [ConflictMessage]?
+    package var unreadable: [String]?
     package var form: String?
 
     package init() {}
@@ -46,6 +47,7 @@ package struct ItemMessage: Record, Flagged {
         RecordField("path", \.path, "where it stood in the folder that it was imported from"),
         RecordField("conflicts", \.conflicts, "attributes that another device wrote at the same time"),
         RecordField("conflictValues", \.conflictValues, "their values, if asked for"),
+        RecordField("unreadable", \.unreadable, "attributes whose values nobody can read"),
         RecordField("form", \.form, "lines `Label: value`, a line `---`, then the text; if asked for")
     ).adding(RecordField.flags, after: "modified")
 }

@@ -64,6 +64,52 @@ package struct ItemRemove: StoreOperation {
     }
 }
 
+package struct ItemForget: StoreOperation {
+    package static let name = "item.forget"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Deletes all earlier versions of items of one vault for good, with whatever else the same changes changed, here, at "
+        + "the server and, after seven days, on other devices. A synced vault is synced for it. It cannot be undone."
+
+    package var items: [String] = []
+    package var vault: String?
+    package var deletes: Bool?
+    package var agreedCount: Int?
+    package var isTrial: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("items", \.items, "as in `item.read`; items that were removed by whole ids"),
+        .vaultOfFirst(\.vault),
+        RecordField("deletes", \.deletes, "the items go too; without it they stay as they are now"),
+        RecordField("agreedCount", \.agreedCount, "nothing goes if more changes would than these"),
+        RecordField("isTrial", \.isTrial, "changes nothing, and says how much would go"))
+
+    package struct Answer: Record {
+        package static let recordName = "forget-result"
+        package static let refusesUnknownFields = false
+        package var removedCommitCount = 0
+        package var versionCount = 0
+        package var otherItemCount: Int?
+        package var removedFileCount: Int?
+        package var keptCommitCount: Int?
+        package var isSynced = false
+        package var record: String?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("removedCommitCount", \.removedCommitCount, "changes that go, or would"),
+            RecordField(
+                "versionCount", \.versionCount,
+                "versions that go with them; of locked notes those that could be read; 0: nothing is to be done"),
+            RecordField("otherItemCount", \.otherItemCount, "other items of which a version goes with them"),
+            RecordField("removedFileCount", \.removedFileCount, "files that went with them"),
+            RecordField("keptCommitCount", \.keptCommitCount, "changes that stay"),
+            RecordField("isSynced", \.isSynced, "the vault is on a server, and other devices may have it"),
+            RecordField("record", \.record, "the link that says so"))
+    }
+}
+
 package struct ItemLabel: StoreOperation {
     package static let name = "item.label"
     package static let access = OperationAccess.list

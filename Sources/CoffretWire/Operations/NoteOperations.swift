@@ -56,43 +56,6 @@ package struct LockEffortMessage: Record {
         RecordField("passCount", \.passCount, "passes over it"))
 }
 
-package struct NotePurge: StoreOperation {
-    package static let name = "note.purge"
-    package static let access = OperationAccess.control
-    package static let meaning =
-        "Deletes all earlier versions of these locked notes for good, with whatever else the same changes changed. "
-        + "It cannot be undone."
-
-    package var notes: [String] = []
-    package var vault: String?
-    package var isTrial: Bool?
-
-    package init() {}
-    package static let layout = RecordLayout<Self>(
-        RecordField("notes", \.notes, "as in `item.read`"),
-        .vaultOfFirst(\.vault),
-        RecordField("isTrial", \.isTrial, "changes nothing, and says how much would go"))
-
-    package struct Answer: Record {
-        package static let recordName = "note-purged"
-        package static let refusesUnknownFields = false
-        package var removedCommitCount = 0
-        package var readableVersionCount: Int?
-        package var removedFileCount: Int?
-        package var keptCommitCount: Int?
-        package var record: String?
-
-        package init() {}
-        package static let layout = RecordLayout<Self>(
-            RecordField("removedCommitCount", \.removedCommitCount, "changes that go, or would"),
-            RecordField(
-                "readableVersionCount", \.readableVersionCount, "of these, those after which a note could be read"),
-            RecordField("removedFileCount", \.removedFileCount, "files that went with them"),
-            RecordField("keptCommitCount", \.keptCommitCount, "changes that stay"),
-            RecordField("record", \.record, "the link that says so"))
-    }
-}
-
 package struct NoteRelock: StoreOperation {
     package static let name = "note.relock"
     package static let access = OperationAccess.control

@@ -48,7 +48,6 @@ package struct VaultSyncResult: Record {
     package var receivedCount = 0
     package var sentCount = 0
     package var conflictCount = 0
-    package var removedCount = 0
     package var sentFileCount = 0
     package var sentFileByteCount = 0
     package var receivedFileCount = 0
@@ -70,7 +69,6 @@ package struct VaultSyncResult: Record {
         RecordField("received", \.receivedCount, "changes that came"),
         RecordField("sent", \.sentCount, "changes that went"),
         RecordField("conflicts", \.conflictCount, "items that await a decision by this sync"),
-        RecordField("removed", \.removedCount, "earlier changes that were dropped, as another device did"),
         RecordField("sentFiles", \.sentFileCount, "files that went"),
         RecordField("sentFileByteCount", \.sentFileByteCount, "their size"),
         RecordField("receivedFiles", \.receivedFileCount, "files that came"),

@@ -178,14 +178,32 @@ package struct ExportRun: StoreOperation {
         package var items: ExportMessage?
         package var everything: FullExportMessage?
         package var faulty: [FaultyFileMessage] = []
+        package var unreadable: [UnreadableValueMessage] = []
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("trial", \.trial, "of a trial: what would be written"),
             RecordField("items", \.items, "what came of any other format"),
             RecordField("everything", \.everything, "what came of JSON"),
-            RecordField("faulty", \.faulty, "files that were left out, because they are not here or damaged"))
+            RecordField("faulty", \.faulty, "files that were left out, because they are not here or damaged"),
+            RecordField("unreadable", \.unreadable, "values that were left out, because no writer may store them"))
     }
+}
+
+/// Values of an item that nobody can read.
+package struct UnreadableValueMessage: Record {
+    package static let recordName = "unreadable-value"
+    package static let refusesUnknownFields = false
+
+    package var item = ""
+    package var title: String?
+    package var attributes: [String] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("item", \.item, "id of the item"), RecordField("title", \.title, "its title"),
+        RecordField(
+            "attributes", \.attributes, "`text`, `title`, `field.` and the key of a field, and others of `items.md`"))
 }
 
 /// The files that an export would write.

@@ -23,8 +23,7 @@ import Testing
         }
         let store = try fixture.open(.readOnly)
         for (name, content) in names { #expect(try store.blobBytes(name, type: .commit) == content) }
-        #expect(store.state.tailCommits.count == 5)
-        #expect(store.state.heads.count == 1)
+        #expect(store.state.entries.count == 5 && store.state.kept.count == 32)
         #expect(fixture.log.notices.isEmpty)
     }
 
@@ -107,9 +106,9 @@ import Testing
         }
         let reader = try fixture.open(.readOnly)
         var state = store.state
-        state.heads = [names.keys.min()!]
+        state.entries = [names.keys.min()!]
         try transaction.commit(state: state, isCheckpoint: true)
-        #expect(reader.state.heads.isEmpty)
+        #expect(reader.state.entries.isEmpty)
         #expect(try reader.refresh())
         #expect(reader.state == state)
         for (name, content) in names {
@@ -132,11 +131,10 @@ import Testing
         let head = try transaction.writeBlob(type: .commit, bytes: [2])
         for _ in 0..<20 { try transaction.writeBlob(type: .value, bytes: fixture.generator.bytes(count: 3_000)) }
         try transaction.commit(appendingHead: head)
-        #expect(store.state.heads == [head])
-        #expect(store.state.tailCommits == [first, head])
+        #expect(store.state.entries == [first, head])
         let third = try store.commitHead([3])
         let state = store.state
-        #expect(state.tailCommits == [first, head, third])
+        #expect(state.entries == [first, head, third])
         store.close()
         store = try fixture.open()
         #expect(store.state == state)
@@ -211,10 +209,10 @@ import Testing
             directory: "v", keys: new, environment: environment, mode: .readWrite(lockTimeoutMilliseconds: 0))
         #expect(try store.blobBytes(name, type: .commit) == [1])
         let second = try store.commitHead([2])
-        #expect(store.state.tailCommits == [name, second])
+        #expect(store.state.entries == [name, second])
         store.close()
         let reader = try BlobStore.open(directory: "v", keys: new, environment: environment, mode: .readOnly)
-        #expect(reader.state.tailCommits == [name, second])
+        #expect(reader.state.entries == [name, second])
         #expect(throws: StorageError.self) {
             _ = try BlobStore.open(directory: "v", keys: old, environment: environment, mode: .readOnly)
         }

@@ -35,12 +35,12 @@ private final class Flag: @unchecked Sendable {
                 if index % 50 == 49 {
                     let state = store.state
                     try store.compact(state: state) { keep in
-                        for name in state.heads + state.tailCommits { _ = keep(name) }
+                        for name in state.entries + [BlobName(bytes: state.kept)].compactMap(\.self) { _ = keep(name) }
                     }
                 }
             }
             store.close()
-            return store.state.tailCommits.count
+            return store.state.entries.count
         }
         let reader = Task.detached { () throws -> Int in
             let store = try sharedFixture.open(.readOnly)
@@ -49,7 +49,7 @@ private final class Flag: @unchecked Sendable {
             while true {
                 let isLastRound = isDone.isSet
                 _ = try store.refresh()
-                if let head = store.state.heads.first {
+                if let head = store.state.entries.last ?? BlobName(bytes: store.state.kept) {
                     do {
                         let bytes = try store.blobBytes(head, type: .commit)
                         let index = Int(bigEndianBytes: bytes[..<8]) ?? -1

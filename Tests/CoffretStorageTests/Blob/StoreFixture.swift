@@ -62,7 +62,7 @@ struct StoreFixture {
 }
 
 extension BlobRepositoryBackend {
-    /// Commits one blob as the new only head, as an ordinary commit does.
+    /// Commits one blob as an entry, or as what is kept.
     @discardableResult
     func commitHead(_ content: [UInt8], isCheckpoint: Bool = false) throws(StorageError) -> BlobName {
         let transaction = try beginTransaction()
@@ -72,9 +72,8 @@ extension BlobRepositoryBackend {
             return name
         }
         var next = state
-        next.heads = [name]
-        next.tailCommits = []
-        next.checkpoint = .init(commit: name, root: name)
+        next.entries = []
+        next.kept = name.bytes
         try transaction.commit(state: next, isCheckpoint: true)
         return name
     }

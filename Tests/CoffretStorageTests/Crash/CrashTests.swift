@@ -7,9 +7,9 @@ import CoffretTestSupport
 import Testing
 
 @Suite struct CrashTests {
-    private func operationCount(seed: UInt64, hasLogs: Bool) throws -> Int {
+    private func operationCount(seed: UInt64, appends: Bool) throws -> Int {
         let disk = SimulatedFileSystem()
-        let workload = CrashWorkload(disk: disk, seed: seed, hasLogs: hasLogs)
+        let workload = CrashWorkload(disk: disk, seed: seed, appends: appends)
         try workload.run()
         let count = disk.operationCount
         try workload.verify(on: disk)
@@ -20,13 +20,13 @@ import Testing
     @Test(
         "R48: the power may go at any operation, and every acknowledged transaction is there",
         arguments: [false, true])
-    func powerCuts(hasLogs: Bool) throws {
+    func powerCuts(appends: Bool) throws {
         let seed = SeededGenerator.replayedSeed ?? SystemRandomSource().uint64()
-        let count = try operationCount(seed: seed, hasLogs: hasLogs)
+        let count = try operationCount(seed: seed, appends: appends)
         for operation in 1...count {
             let disk = SimulatedFileSystem()
             disk.setPlan(FailurePlan(at: operation, .powerCut))
-            let workload = CrashWorkload(disk: disk, seed: seed, hasLogs: hasLogs)
+            let workload = CrashWorkload(disk: disk, seed: seed, appends: appends)
             try? workload.run()
             for attempt in 0..<2 {
                 do {
@@ -43,13 +43,13 @@ import Testing
     @Test(
         "R48: any operation may fail, then the power may go; nothing acknowledged is lost",
         arguments: [FileSystemError.Code.inputOutput, .noSpace], [false, true])
-    func failures(code: FileSystemError.Code, hasLogs: Bool) throws {
+    func failures(code: FileSystemError.Code, appends: Bool) throws {
         let seed = SeededGenerator.replayedSeed ?? SystemRandomSource().uint64()
-        let count = try operationCount(seed: seed, hasLogs: hasLogs)
+        let count = try operationCount(seed: seed, appends: appends)
         for operation in 1...count {
             let disk = SimulatedFileSystem()
             disk.setPlan(FailurePlan(at: operation, .fail(code)))
-            let workload = CrashWorkload(disk: disk, seed: seed, hasLogs: hasLogs)
+            let workload = CrashWorkload(disk: disk, seed: seed, appends: appends)
             do {
                 do {
                     try workload.run()

@@ -8,8 +8,8 @@ import CoffretTestSupport
 /// A history of one store, the same for the same seed, and what of it was acknowledged.
 final class CrashWorkload {
     let fixture: StoreFixture
-    /// Whether the store is one of logs; else it is one of commits.
-    let hasLogs: Bool
+    /// Whether entries are appended alone; else each state is told.
+    let appends: Bool
     /// The state after the last call that returned.
     private(set) var acknowledged: RepositoryState?
     /// The state that the call under way tries to reach.
@@ -17,8 +17,8 @@ final class CrashWorkload {
     /// All blobs that states may refer to.
     private(set) var contents: [BlobName: (type: BlobType, bytes: [UInt8])] = [:]
 
-    init(disk: any FileSystem, seed: UInt64, hasLogs: Bool = false) {
-        self.hasLogs = hasLogs
+    init(disk: any FileSystem, seed: UInt64, appends: Bool = false) {
+        self.appends = appends
         var fixture = StoreFixture(fileSystem: disk, seed: seed)
         fixture.tuning = StoreFixture.smallTuning
         self.fixture = fixture
@@ -27,7 +27,7 @@ final class CrashWorkload {
     /// The same knowledge, for a second look at another outcome.
     func copy() -> CrashWorkload {
         let copy = CrashWorkload(
-            disk: fixture.fileSystem, seed: fixture.generator.seed, hasLogs: hasLogs)
+            disk: fixture.fileSystem, seed: fixture.generator.seed, appends: appends)
         copy.acknowledged = acknowledged
         copy.attempted = attempted
         copy.contents = contents
@@ -52,14 +52,12 @@ final class CrashWorkload {
         store.close()
     }
 
-    private var firstState: RepositoryState {
-        hasLogs ? RepositoryState(logs: RepositoryState.Logs(kept: [1, 2, 3])) : RepositoryState()
-    }
+    private let firstState = RepositoryState(kept: [1, 2, 3])
 
     /// Changes what the sync remembers, and nothing else.
     private func remember(_ store: BlobStore) throws(StorageError) {
         var next = store.state
-        if hasLogs { next.logs?.memory.append(7) } else { next.annotation.append(7) }
+        next.memory.append(7)
         try finish(try store.beginTransaction(), next, isCheckpoint: false)
     }
 
@@ -81,31 +79,14 @@ final class CrashWorkload {
     }
 
     func commit(to store: BlobStore, byteCount: Int, isCheckpoint: Bool) throws(StorageError) {
-        if hasLogs { return try commitEntry(to: store, byteCount: byteCount, isCheckpoint: isCheckpoint) }
-        let transaction = try store.beginTransaction()
-        let name = try write(transaction, .commit, byteCount)
-        var next = store.state
-        next.heads = [name]
-        next.tailCommits = isCheckpoint ? [] : next.tailCommits + [name]
-        if isCheckpoint {
-            next.checkpoint = .init(commit: name, root: try write(transaction, .treeInner, 700))
-        }
-        try finish(transaction, next, isCheckpoint: isCheckpoint)
-    }
-
-    private func commitEntry(to store: BlobStore, byteCount: Int, isCheckpoint: Bool) throws(StorageError) {
         let transaction = try store.beginTransaction()
         let name = try write(transaction, .entry, byteCount)
         var next = store.state
-        next.append(head: name)
-        if isCheckpoint { next.logs?.kept = try write(transaction, .treeInner, 700).bytes }
-        if isCheckpoint { next.logs?.entries = [] }
+        next.entries.append(name)
+        if isCheckpoint { (next.kept, next.entries) = (try write(transaction, .treeInner, 700).bytes, []) }
+        guard appends, !isCheckpoint else { return try finish(transaction, next, isCheckpoint: isCheckpoint) }
         attempted = next
-        if isCheckpoint {
-            try transaction.commit(state: next, isCheckpoint: true)
-        } else {
-            try transaction.commit(appendingHead: name)
-        }
+        try transaction.commit(appendingHead: name)
         acknowledged = next
         if byteCount % 100 == 0 { try remember(store) }
     }
@@ -113,17 +94,16 @@ final class CrashWorkload {
     private func bulk(_ store: BlobStore) throws(StorageError) {
         let transaction = try store.beginTransaction()
         var next = store.state
-        next.tailCommits = []
+        next.entries = []
         for _ in 0..<40 {
             let name = try write(transaction, .value, 1_500)
-            if hasLogs { next.logs?.entries.append(name) } else { next.tailCommits.append(name) }
+            next.entries.append(name)
         }
         try finish(transaction, next, isCheckpoint: true)
     }
 
     private func compact(_ store: BlobStore) throws(StorageError) {
-        var next = store.state
-        next.previousCheckpoint = nil
+        let next = store.state
         attempted = next
         try store.compact(state: next) { (keep) throws(StorageError) in
             for name in Self.names(in: next) { _ = keep(name) }
@@ -132,9 +112,7 @@ final class CrashWorkload {
     }
 
     static func names(in state: RepositoryState) -> [BlobName] {
-        var names = state.heads + state.tailCommits + (state.logs?.entries ?? [])
-        if let checkpoint = state.checkpoint { names += [checkpoint.commit, checkpoint.root] }
-        return names
+        state.entries + [BlobName(bytes: state.kept)].compactMap(\.self)
     }
 
     /// Opens the store on `disk` as the next process would, and holds it against what was acknowledged.

@@ -105,7 +105,7 @@ import Testing
             #expect(error.place?.hasSuffix("1 transactions lost") == true)
         }
         let repaired = try sample.fixture.open(damagedTail: .accept)
-        #expect(repaired.state.tailCommits.count == sample.state.tailCommits.count - 1)
+        #expect(repaired.state.entries.count == sample.state.entries.count - 1)
         #expect(sample.fixture.log.notices.contains { $0.kind == .damageAccepted })
         repaired.close()
         #expect(try sample.fixture.open(.readOnly).check().isClean)

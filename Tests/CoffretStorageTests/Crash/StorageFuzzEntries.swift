@@ -49,8 +49,8 @@ enum StorageFuzzEntries {
     }
 
     static func fuzzMemory(_ bytes: [UInt8]) {
-        guard let memory = RepositoryState.Logs.parseMemory(bytes.span) else { return }
-        #expect(RepositoryState.Logs(kept: [], memory: memory).encodedMemory == bytes)
+        guard let memory = RepositoryState.parseMemory(bytes.span) else { return }
+        #expect(RepositoryState(memory: memory).encodedMemory == bytes)
     }
 
     static func fuzzTrailer(_ bytes: [UInt8]) {
@@ -95,13 +95,7 @@ enum StorageFuzzEntries {
     private var names: [BlobName] { (0..<5).map { BlobName(Bytes32(UInt64($0), 1, 2, 3)) } }
 
     private var state: RepositoryState {
-        RepositoryState(
-            heads: Array(names[..<2]), checkpoint: .init(commit: names[2], root: names[3]), tailCommits: names,
-            keyringGeneration: 9, annotation: [1, 2, 3])
-    }
-
-    private var logs: RepositoryState {
-        RepositoryState(logs: .init(kept: [5, 6], entries: names, memory: [7]), keyringGeneration: 9)
+        RepositoryState(kept: [5, 6], entries: names, memory: [7], keyringGeneration: 9)
     }
 
     @Test("no bytes crash a parser of record files, and what parses is written the same again")
@@ -125,8 +119,8 @@ enum StorageFuzzEntries {
         fuzz(
             [Array(footer.encode(salt: StorageFuzzEntries.salt, authenticator).dropLast(16))], rounds: 500,
             StorageFuzzEntries.fuzzFooter)
-        fuzz([state.encode(), logs.encode()], rounds: 1_000, StorageFuzzEntries.fuzzState)
-        fuzz([logs.logs?.encodedMemory ?? []], rounds: 500, StorageFuzzEntries.fuzzMemory)
+        fuzz([state.encode()], rounds: 1_000, StorageFuzzEntries.fuzzState)
+        fuzz([state.encodedMemory], rounds: 500, StorageFuzzEntries.fuzzMemory)
     }
 
     @Test("no bytes crash the walk over records")
@@ -146,19 +140,19 @@ enum StorageFuzzEntries {
 
     @Test("a state is encoded in one way and parsed back")
     func stateRoundTrip() {
-        for state in [RepositoryState(), state, logs, RepositoryState(logs: .init(kept: []))] {
+        for state in [RepositoryState(), state] {
             #expect(RepositoryState.parse(state.encode().span) == state)
             #expect(RepositoryState.parse((state.encode() + [0]).span) == nil)
         }
     }
 
-    @Test("the state of a store of logs, and its memory alone, are what Spec/journal.md shows")
+    @Test("the state, and its memory alone, are what Spec/journal.md shows")
     func logsToTheByte() {
         let name = [UInt8](repeating: 0x22, count: 32)
         let state = RepositoryState(
-            logs: .init(kept: [0xA0], entries: [BlobName(bytes: name)!], memory: [1, 2]), keyringGeneration: 7)
+            kept: [0xA0], entries: [BlobName(bytes: name)!], memory: [1, 2], keyringGeneration: 7)
         #expect(Hex.encode(state.encode()) == "8502" + "07" + "41a0" + "815820" + Hex.encode(name) + "420102")
-        #expect(Hex.encode(state.logs?.encodedMemory ?? []) == "8201420102")
+        #expect(Hex.encode(state.encodedMemory) == "8201420102")
     }
 
     @Test("an index finds every entry, equal prefixes included, and nothing else")
