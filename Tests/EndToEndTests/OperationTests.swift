@@ -52,6 +52,8 @@ final class OperationWorld {
         try DevicePairing.pair(phone, runner, server, name: "Phone")
         try phone.succeed("sync")
         try runner.succeed("edit", plan, input: "# Plan\n\nOne\nTwo here\n")
+        // Of equal heights the log's random id would decide which text is shown.
+        try phone.succeed("edit", plan, input: "# Plan\n\nOne\nTwo\nThree\n")
         try phone.succeed("edit", plan, input: "# Plan\n\nOne\nTwo there\n")
         for device in [phone, runner, phone] { try device.succeed("sync") }
         return server
