@@ -222,8 +222,8 @@ package final class Account {
     /// - Parameters:
     ///   - going: devices that go with it, as far as it brought them and no paper is among them.
     ///   - closings: gives the links that close the devices in vaults, in one request with the device link (K2): told that link,
-    ///     who is revoked, and how often the server had moved on. Where it gives none, or the server refuses them, each vault is closed by its next
-    ///     sync.
+    ///     who is revoked, and how often the server had moved on. Where it gives none, or the server refuses them, each vault is
+    ///     closed by its next sync.
     package func revoke(
         _ device: UniqueID, with going: Set<UniqueID> = [],
         closings: (UnverifiedLink, _ revoked: Set<UniqueID>, _ refusalCount: Int) throws -> [LinkPost.Item] = {
@@ -256,6 +256,8 @@ package final class Account {
             }
             throw AccountError(.chainBusy)
         }
+        // The revocation stands; an identity that is not set anew now is by the next sync of any device.
+        try? lookAfterIdentity()
     }
 
     /// - Returns: false where the chain or a zone has moved on; then nothing was taken.
@@ -272,8 +274,6 @@ package final class Account {
             // The revocation does not wait for the vaults.
             return try post(link, accepted: [200, 409]) == nil
         }
-        // The revocation stands; an identity that is not set anew now is by the next sync of any device.
-        try? lookAfterIdentity()
     }
 
     /// Gives a device another name, for all of the person's devices.

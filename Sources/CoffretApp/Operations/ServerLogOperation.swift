@@ -2,7 +2,9 @@
 
 internal import CoffretAccount
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretKeyLog
+internal import CoffretKeys
 internal import CoffretMessages
 package import CoffretWire
 

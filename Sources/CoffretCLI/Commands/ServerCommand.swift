@@ -110,8 +110,7 @@ enum ServerCommand {
             table.add(["Root", read.root ?? ""])
             table.add(["Key", TextWidth.displaySafe(read.key ?? "")])
             if let time = read.checkedAt {
-                let words = RelativeTime(nowMilliseconds: context.clock.now).text(time.milliseconds)
-                table.add(["In order", words])
+                table.add(["In order", context.relativeTime.moment(time.milliseconds)])
             }
             if let evidence = read.evidence { table.add(["Evidence", TextWidth.displaySafe(evidence)]) }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
