@@ -1,7 +1,7 @@
 // Notes that a log signs. Invariant: the text that is read is the text that was signed, byte for byte.
 
 package import CoffretBase
-package import CoffretCrypto
+internal import CoffretCrypto
 
 /// The public key of a log, with its name.
 ///
@@ -44,6 +44,20 @@ package struct KeyLogVerifier: Equatable, Sendable {
     }
 }
 
+/// Signs the checkpoints of a log, and nothing else.
+package struct KeyLogSigner: Sendable {
+    package static let seedByteCount = 32
+    private let key: ForeignEd25519Key
+
+    /// - Parameter seed: 32 bytes; they are overwritten.
+    package init(seed: consuming [UInt8]) { key = ForeignEd25519Key(seed: SecretBytes(consuming: &seed)) }
+
+    /// - Parameter name: of the log, as it stands in its notes.
+    package func verifier(name: String) -> KeyLogVerifier { KeyLogVerifier(name: name, publicKey: key.publicKey) }
+
+    fileprivate func signature(of text: [UInt8]) -> [UInt8] { key.signature(of: text) }
+}
+
 /// What a log says of its size and root at some moment, verified.
 ///
 /// Text: origin, size, base64 of the root, each on a line. Source: C2SP tlog-checkpoint.
@@ -57,7 +71,8 @@ package struct KeyLogCheckpoint: Equatable, Sendable {
     package let note: [UInt8]
 
     /// Makes and signs one.
-    package init(size: UInt64, root: Bytes32, verifier: KeyLogVerifier, signer: ForeignEd25519Key) {
+    package init(size: UInt64, root: Bytes32, name: String, signer: KeyLogSigner) {
+        let verifier = signer.verifier(name: name)
         let text = "\(verifier.name)\n\(size)\n\(Base64.standard.encode(root.bytes))\n"
         let signature = verifier.keyID + signer.signature(of: Array(text.utf8))
         self.size = size

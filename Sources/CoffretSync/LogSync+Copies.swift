@@ -183,4 +183,15 @@ package enum PairingWord {
         try repository.remember(memory.merged(in: repository))
         return true
     }
+
+    // MARK: The past
+
+    /// Rule 13: lists from the beginning, page by page.
+    func listPast() throws -> LogRequest? {
+        guard options.readsPast, let past = memory.past else {
+            report.hasPast = memory.past != nil
+            return nil
+        }
+        return ask(.changes(since: past), for: .past)
+    }
 }

@@ -431,14 +431,6 @@ package final class LogSync {
 
     // MARK: The end
 
-    private func listPast() throws -> LogRequest? {
-        guard options.readsPast, let past = memory.past else {
-            report.hasPast = memory.past != nil
-            return nil
-        }
-        return ask(.changes(since: past), for: .past)
-    }
-
     private func finish() throws {
         report.serverHead = zone?.address
         if came { try repository.settle(now: now) }

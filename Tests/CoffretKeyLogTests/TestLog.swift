@@ -6,16 +6,17 @@ import CoffretKeyLog
 import CoffretTestSupport
 
 final class TestLog {
-    let signer = ForeignEd25519Key.generate(from: SystemRandomSource())
+    let signer = KeyLogSigner(seed: SystemRandomSource().bytes(count: KeyLogSigner.seedByteCount))
+    static let name = "vault.example/coffret-log/1"
     let verifier: KeyLogVerifier
     var entries: [KeyLogEntry] = []
 
-    init() { verifier = KeyLogVerifier(name: "vault.example/coffret-log/1", publicKey: signer.publicKey) }
+    init() { verifier = signer.verifier(name: Self.name) }
 
     func checkpoint() -> KeyLogCheckpoint {
         var range = KeyLogRange()
         for entry in entries { range.append(entry.leafHash) }
-        return KeyLogCheckpoint(size: range.size, root: range.root, verifier: verifier, signer: signer)
+        return KeyLogCheckpoint(size: range.size, root: range.root, name: Self.name, signer: signer)
     }
 
     static func hash(_ text: String) -> Bytes32 { Bytes32(KeyLogTests.sha(Array(text.utf8)))! }

@@ -87,7 +87,7 @@ struct LogTextTests {
         reader.close()
         world.link(roles: [world.account: .viewer])
         let viewer = try world.open()
-        #expect(throws: StorageError(.readOnly, place: "vault")) {
+        #expect(throws: StorageError(.roleViewer, place: "vault")) {
             try viewer.commit([LogWorld.put(LogWorld.title(1), "x")], time: 1)
         }
         #expect(viewer.journalPosition == 1)

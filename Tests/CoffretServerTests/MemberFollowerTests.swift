@@ -82,6 +82,7 @@ struct MemberFollowerTests {
         #expect(try world.follow() == nil)
         #expect(world.linkCount == 2 && world.follower.devices.keys.map(\.bytes) == [world.account.id])
         let guest = try world.world.account()
+        try world.world.allow(world.account, to: guest)
         try world.post(world.vault.link(.add(guest.stated, .writer)))
         try world.add(TestDevice())
         try world.post(world.vault.link())
@@ -220,6 +221,7 @@ struct MemberFollowerTests {
     func withheld() throws {
         let world = try World()
         let guest = try world.world.account()
+        try world.world.allow(world.account, to: guest)
         try world.post(world.vault.link(.add(guest.stated, .writer)))
         try world.post(world.vault.link())
         world.lie = { ChainUpdates($0.chains.filter { $0.chainID != guest.id }, hasMore: $0.hasMore) }

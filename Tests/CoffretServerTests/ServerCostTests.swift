@@ -259,6 +259,7 @@ struct ServerCostTests {
             }.min() ?? 0
         }
         let (short, long) = (try cost(501), try cost(4_001))
-        #expect(long < 20 * short, "eight times as many: \(short) s, \(long) s")
+        // Of a short chain all keys are in the processor's caches. A square would be 64.
+        #expect(long < 40 * short, "eight times as many: \(short) s, \(long) s")
     }
 }

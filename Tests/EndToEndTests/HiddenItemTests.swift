@@ -107,7 +107,8 @@ struct HiddenItemTests {
     /// Commands without a call above: they make things, work with keys, devices, servers or other programs' data, or serve.
     /// Those that read items have tests of their own for hidden ones.
     private static let others: Set<String> = [
-        "agent log", "agent settings", "ask-page", "token new", "token ls", "token rm", "agent start", "agent status",
+        "agent log", "agent sessions", "agent settings", "ask-page", "token new", "token ls", "token rm", "agent start",
+        "agent status",
         "agent stop",
         "backup ls", "backup prune", "backup restore", "backup schedule", "backup verify", "browser install",
         "browser log", "browser ls", "browser notices", "browser unpair", "completions", "credential cargo",

@@ -345,6 +345,7 @@ extension OperationTests {
         add(StoreRead()) { $0.vault = "Personal" }
         add(StoreRead(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(ServerRead())
+        add(ServerLogRead())
         add(DeviceFollow())
         add(DeviceRename(), endsSession: true) { ($0.device, $0.newName) = ("Phone", "Telephone") }
         add(DeviceRename(), refusedAs: "cli.device.not-found") { ($0.device, $0.newName) = ("Phone", "Telephone") }

@@ -148,8 +148,12 @@ struct OperationTests {
             #expect(reply.hasPrefix(expected), "\(row.request.name)")
         }
         let isAnswered = Self.rows.filter { $0.refusal == nil }.map(\.request.name)
-        // In these a server and a device take part that are new each time: SessionPairingTests, DeviceTests and RemoteTests answer them.
-        let elsewhere = [ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name]
+        // In these a server and a device take part that are new each time: SessionPairingTests,
+        // DeviceTests, RemoteTests and SharingTests answer them.
+        let elsewhere = [
+            ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name, ShareAdd.name, ShareAnswer.name,
+            ShareLeave.name, ShareChange.name,
+        ]
         #expect(Set(isAnswered + elsewhere) == Set(Operations.all.map { $0.name }), "one of each is answered")
     }
 

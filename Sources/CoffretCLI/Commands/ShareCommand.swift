@@ -81,7 +81,7 @@ enum ShareCommand {
             "\(who) was added to \"\(name)\"."
                 + (added.hasKey
                     ? " There:  coffret share requests"
-                    : " The key follows when that person has used coffret share or coffret contact once.")
+                    : " The key follows when that person has used coffret share once.")
         }
     }
 

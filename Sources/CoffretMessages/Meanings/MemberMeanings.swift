@@ -15,7 +15,7 @@ extension FailureMeaning {
             hint: "its owner can change that: coffret share members VAULT says who that is"),
         "account.person.unknown": FailureMeaning(
             .notFound, "the server knows nobody of that address", showsPlace: true,
-            hint: "ask the person for it again: coffret contact me says it there"),
+            hint: "ask the person for it again: coffret server status says it there"),
         "sharing.change.waits": FailureMeaning(
             .busy, "the members of the vault cannot be changed now; nothing was changed", showsPlace: true,
             hint: "coffret sync, then try again"),

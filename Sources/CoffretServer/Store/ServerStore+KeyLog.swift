@@ -11,19 +11,18 @@ extension ServerStore {
     private static let tileWidth = Int64(KeyLogTile.width)
 
     /// The log's signing key, made if the database has none; all links that were taken before come into the log then.
-    static func openKeyLog(_ database: any SQLDatabase, random: any RandomSource) throws -> ForeignEd25519Key {
-        func stored(_ session: any SQLSession) throws -> ForeignEd25519Key? {
+    static func openKeyLog(_ database: any SQLDatabase, random: any RandomSource) throws -> KeyLogSigner {
+        func stored(_ session: any SQLSession) throws -> KeyLogSigner? {
             guard let seed = try session.first("SELECT value FROM meta WHERE name = $1", keyLogKeyName)?[0].bytes else {
                 return nil
             }
-            guard seed.count == ForeignEd25519Key.seedByteCount else {
+            guard seed.count == KeyLogSigner.seedByteCount else {
                 throw ServerFailure(.dataDirectory, "the database lost the key of its log")
             }
-            var bytes = seed
-            return ForeignEd25519Key(seed: SecretBytes(consuming: &bytes))
+            return KeyLogSigner(seed: seed)
         }
         if let key = try database.read(stored) { return key }
-        let seed = random.bytes(count: ForeignEd25519Key.seedByteCount)
+        let seed = random.bytes(count: KeyLogSigner.seedByteCount)
         return try database.write { session in
             // Another process may have made it meanwhile.
             let isMade = try session.run(
@@ -94,14 +93,16 @@ extension ServerStore {
 
     /// The log's name and public key, as clients keep it.
     func keyLogVerifier(serverName: String) -> KeyLogVerifier {
-        KeyLogVerifier(name: serverName + "/coffret-log/1", publicKey: keyLogKey.publicKey)
+        keyLogKey.verifier(name: Self.keyLogName(serverName))
     }
+
+    private static func keyLogName(_ serverName: String) -> String { serverName + "/coffret-log/1" }
 
     /// The log as it is now, signed. It has all links that were answered before.
     func keyLogCheckpoint(serverName: String) throws -> [UInt8] {
         let range = try database.read(Self.keyLogRange)
         return KeyLogCheckpoint(
-            size: range.size, root: range.root, verifier: keyLogVerifier(serverName: serverName), signer: keyLogKey
+            size: range.size, root: range.root, name: Self.keyLogName(serverName), signer: keyLogKey
         ).note
     }
 

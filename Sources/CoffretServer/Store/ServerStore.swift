@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretCrypto
+internal import CoffretKeyLog
 package import CoffretWire
 internal import Synchronization
 
@@ -55,7 +56,7 @@ package struct ServerStore: Sendable {
     /// The time of what is kept for days.
     let age: StoreAge
     /// Signs the log of all links, and nothing else.
-    let keyLogKey: ForeignEd25519Key
+    let keyLogKey: KeyLogSigner
 
     package static let incarnationByteCount = 8
     static let challengeKeyByteCount = 32
