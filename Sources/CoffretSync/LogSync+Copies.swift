@@ -183,9 +183,9 @@ package enum PairingWord {
         try repository.remember(memory.merged(in: repository))
         return true
     }
+}
 
-    // MARK: The past
-
+extension LogSync {
     /// Rule 13: lists from the beginning, page by page.
     func listPast() throws -> LogRequest? {
         guard options.readsPast, let past = memory.past else {
