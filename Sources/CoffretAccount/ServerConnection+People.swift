@@ -29,7 +29,7 @@ extension ServerConnection {
 
     private func account(_ name: String, _ prefix: [UInt8]) throws -> ChainID? {
         let found = try exchange("GET", "/v1/accounts?\(name)=" + Hex.encode(prefix), as: AccountMatches.self)
-        // What does not begin so is somebody else.
+        // An id that does not begin so is somebody else.
         guard let id = found.accounts.first, name == "short" ? id.starts(with: prefix) : Self.agrees(id, prefix) else {
             guard found.accounts.isEmpty else { throw AccountError(.answerMalformed) }
             return nil

@@ -185,7 +185,7 @@ package struct Passkey: Sendable {
         }
     }
 
-    /// What a browser hashes and a site compares. All values are of characters that JSON writes as they are.
+    /// The bytes that a browser hashes and a site compares. All values are of characters that JSON writes as they are.
     package static func clientData(type: String, challenge: [UInt8], origin: WebOrigin) -> [UInt8] {
         let text =
             #"{"type":"\#(type)","challenge":"\#(Base64.url.encode(challenge))","origin":"\#(origin.text)","crossOrigin":false}"#

@@ -170,8 +170,11 @@ struct HeadKeeper {
         }
         (memory.isUnjudged, memory.unjudged) = (false, [:])
         guard report.refusedHead != nil else { return }
-        if let before = memory.replacedAt, 0..<Self.replacementInterval ~= now - min(before, now) {
-            replaces = false
+        // A clock that was put back begins the wait anew.
+        memory.replacedAt = memory.replacedAt.map { min($0, now) }
+        if let before = memory.replacedAt, now - before < Self.replacementInterval {
+            // The next sync looks at it again, also where the server shows nothing new.
+            (replaces, memory.isUnjudged) = (false, true)
         } else {
             isReplacementDue = true
         }

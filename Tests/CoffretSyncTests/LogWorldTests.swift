@@ -17,4 +17,8 @@ struct LogWorldTests {
             }
         }
     }
+
+    /// A head that lacks entries was looked at once, within the minute in which a device replaces no second one, and never again.
+    @Test("worlds that failed once do so no more", arguments: [5_241_453_231_618_208_013, 17_039_155_623_547_237_397])
+    func mended(seed: UInt64) throws { try LogWorld.run(SeededGenerator(seed: seed)) }
 }

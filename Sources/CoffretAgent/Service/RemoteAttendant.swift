@@ -25,7 +25,7 @@ struct RemoteAttendant {
         do {
             let environment = try hosted.environment()
             let store = try hosted.open(environment)
-            // Whoever is no device of the account, or asked for another request, is nobody: there is nothing to say or to log.
+            // A stranger, or a device that asked for another request, gets no answer and no line in the log.
             let answering = try RemoteAnswering(joining: relayID, of: store, random: environment.random)
             let begun = BootClock.now
             let desk = StoreDesk(store, DeskSurroundings(stateDirectory: environment.stateDirectory))
@@ -66,7 +66,7 @@ struct RemoteAttendant {
         return try lending.value()
     }
 
-    /// What the other device is told.
+    /// The code that the other device gets.
     private static func code(_ error: any Error) -> RemoteError.Code {
         switch error {
         case let error as RemoteError: error.code == .itemWithheld ? .itemNotFound : error.code

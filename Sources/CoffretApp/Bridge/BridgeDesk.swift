@@ -184,7 +184,7 @@ package struct BridgeDesk {
         return text
     }
 
-    /// What a login that was sent means for the store: it is there (`id`, not changed), has another password there (`id`,
+    /// The state of a login that was sent, in the store: it is there (`id`, not changed), has another password there (`id`,
     /// changed), or is new (no `id`). It tells whether a password is right, so it counts as a value.
     private func compare(_ request: BridgeRequest, _ origin: WebOrigin) throws -> BridgeAnswer {
         let password = try Self.typed(request.password, "password")

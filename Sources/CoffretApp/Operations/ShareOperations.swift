@@ -395,7 +395,7 @@ private struct MemberReview {
         let (before, now) = (state.states[first - 1].members, state.states[state.count - 1].members)
         var changes: [MemberOperation.RoleChange] = []
         for touched in Set(numbers.flatMap { state.links[$0].roleChanges.keys }).sorted(by: { $0.hex < $1.hex }) {
-            // Who was removed is added anew by hand: he has to accept.
+            // A removed member is added anew by hand: he has to accept.
             guard let role = now[touched]?.role, role != before[touched]?.role else { continue }
             changes.append(MemberOperation.RoleChange(touched, before[touched]?.role))
         }

@@ -134,7 +134,7 @@ extension VaultSyncResult {
         return notices
     }
 
-    /// What waits for people of a vault.
+    /// Things that wait for people of a vault.
     private static func memberNotices(of report: SyncReport) -> [SessionNotice] {
         var notices: [SessionNotice] = []
         if !report.unconfirmed.isEmpty {

@@ -23,7 +23,7 @@ struct VaultIntake {
     let chains: FollowedChains
     let rights: VerifiedMemberRights
     let own: Member
-    /// Who signed the link that added the account.
+    /// The signer of the link that added the account.
     let adder: ChainID
     /// The keys that came, and that the chain commits to.
     let keys: [UInt32: VaultKey]

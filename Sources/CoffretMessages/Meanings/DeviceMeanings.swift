@@ -171,6 +171,9 @@ extension FailureMeaning {
         "server.registration.invitation-invalid": FailureMeaning(
             .permission, "the server wants an invitation, and none, or one that was used or is too old, was given",
             hint: "coffret server join URL --invitation TEXT, with one from whoever runs the server"),
+        "server.member.not-allowed": FailureMeaning(
+            .permission, "that person has not allowed you to add or write to them yet",
+            hint: "there: coffret share requests --from NUMBER, with your number from coffret server status"),
         "server.rate.exceeded": FailureMeaning(
             .busy, "the server was asked too often", hint: "try again in a minute"),
         "server.busy": FailureMeaning(
