@@ -5,7 +5,7 @@ package struct ItemMove: StoreOperation {
     package static let access = OperationAccess.control
     package static let meaning =
         "Writes items of one vault anew in another one, without their history, and moves the old ones to the trash; or copies them. "
-        + "What comes into a vault that others have too is there only once the server has it."
+        + "In a vault that others have too they are there only once the server has them."
 
     package var items: [String] = []
     package var vault: String?
