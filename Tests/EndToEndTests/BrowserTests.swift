@@ -12,6 +12,11 @@ private enum BrowserPrograms {
         FileManager.default.isExecutableFile(atPath: $0)
     }
     static let hasCryptography = imports("cryptography")
+    /// libfido2, which `Tests/Interop/security_key.py` loads.
+    static let hasFIDO =
+        (try? ProcessRunner.run(python, ["-c", "import ctypes; ctypes.CDLL('libfido2.so.1')"]))?.exitCode == 0
+    static let hasAuthenticator = FileManager.default.isExecutableFile(
+        atPath: CoffretRunner.executable + "-authenticator")
     static let hasChromium = FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium")
     static let hasFirefox =
         FileManager.default.isExecutableFile(atPath: "/usr/bin/firefox-esr") && imports("marionette_driver")
@@ -59,6 +64,17 @@ struct BrowserTests {
     func passkeys() throws {
         let text = try Self.run("bridge_client.py", "passkeys")
         #expect(text.contains("held: R148: and signs as before"))
+    }
+
+    @Test(
+        "R141, R148: libfido2 makes and uses passkeys by the security key, through the kernel's events; what is no CTAP is an error",
+        .enabled(if: BrowserPrograms.hasFIDO && BrowserPrograms.hasAuthenticator, "needs libfido2-1"))
+    func securityKey() throws {
+        let text = try Self.run("security_key.py")
+        for words in [
+            "held: the signature is right, by libfido2", "held: R148: a request that is withdrawn",
+            "held: R148: a map of 2^64 - 1 members", "held: R141: after ten values in a minute",
+        ] { #expect(text.contains(words), "\(words)") }
     }
 
     @Test(
