@@ -121,6 +121,26 @@ struct BrowserTests {
     }
 
     @Test(
+        "R139, R140, R147: the extension's keys fill in without a popup in Chromium; it opens where somebody has to choose or be warned",
+        .enabled(if: BrowserPrograms.hasChromium && DesktopScreen.isAvailable, "needs chromium, Xvfb and xdotool"))
+    func chromiumKeys() throws { try Self.checkKeys("chromium") }
+
+    @Test(
+        "R139, R140, R147: the extension's keys fill in without a popup in Firefox; it opens where somebody has to choose or be warned",
+        .enabled(
+            if: BrowserPrograms.hasFirefox && DesktopScreen.isAvailable,
+            "needs firefox-esr, marionette-driver, Xvfb and xdotool"
+        ))
+    func firefoxKeys() throws { try Self.checkKeys("firefox") }
+
+    private static func checkKeys(_ name: String) throws {
+        let text = try run("browser_keys.py", name, pictures(name))
+        for words in [
+            "the keys fill in", "R139: before the keys", "R140: by the keys: /sent-away", "R147: by the keys",
+        ] { #expect(text.contains("held: \(words)"), "\(name): \(words)") }
+    }
+
+    @Test(
         "a person who wants it is told of each value, without any text of the store",
         .enabled(if: BrowserPrograms.hasCryptography && MockDesktop.isAvailable, "needs cryptography, and dbusmock"))
     func notices() throws {
