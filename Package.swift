@@ -278,6 +278,11 @@ let executables: [Target] = [
         name: "coffret-bridge",
         dependencies: ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"],
         swiftSettings: settings, linkerSettings: linking),
+    // A security key out of passkeys: systemd starts it with the kernel's device for devices of programs.
+    .executableTarget(
+        name: "coffret-authenticator",
+        dependencies: ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"],
+        swiftSettings: settings, linkerSettings: linking),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
         name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings,
@@ -435,6 +440,7 @@ let package = Package(
         .executable(name: "coffret-web", targets: ["coffret-web"]),
         .executable(name: "coffret-secret-service", targets: ["coffret-secret-service"]),
         .executable(name: "coffret-bridge", targets: ["coffret-bridge"]),
+        .executable(name: "coffret-authenticator", targets: ["coffret-authenticator"]),
         .executable(name: "coffret-helper", targets: ["coffret-helper"]),
     ],
     targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])

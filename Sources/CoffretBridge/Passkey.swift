@@ -130,7 +130,23 @@ package struct Passkey: Sendable {
     ///
     /// - Throws: `BridgeError` `.messageInvalid` if OpenSSL does not sign.
     package func signature(_ authenticatorData: [UInt8], clientData: [UInt8]) throws(BridgeError) -> [UInt8] {
-        let signed = unsafe authenticatorData + HashAlgorithm.sha256.hash(clientData.span.bytes)
+        try signature(authenticatorData, clientDataHash: unsafe HashAlgorithm.sha256.hash(clientData.span.bytes))
+    }
+
+    /// A signature of a key that nobody has: it says to a browser that a credential is there, and to a site nothing.
+    ///
+    /// - Throws: `BridgeError` `.messageInvalid` if OpenSSL does not sign.
+    package func emptySignature() throws(BridgeError) -> [UInt8] {
+        try Self.signature(of: try? SoftwareCurveKey.generate(), silentData)
+    }
+
+    /// - Throws: `BridgeError` `.messageInvalid` if OpenSSL does not sign.
+    package func signature(_ authenticatorData: [UInt8], clientDataHash: [UInt8]) throws(BridgeError) -> [UInt8] {
+        try Self.signature(of: key, authenticatorData + clientDataHash)
+    }
+
+    private static func signature(of key: SoftwareCurveKey?, _ signed: [UInt8]) throws(BridgeError) -> [UInt8] {
+        guard let key else { throw BridgeError(.messageInvalid, at: "signature") }
         do throws(InteropError) {
             return unsafe try key.signature(ofDigest: HashAlgorithm.sha256.hash(signed.span.bytes))
         } catch {
@@ -151,6 +167,13 @@ package struct Passkey: Sendable {
     package var authenticatorData: [UInt8] {
         let hash = unsafe HashAlgorithm.sha256.hash(Array(site.utf8).span.bytes)
         return hash + [Flag.present | Flag.verified | Flag.synced, 0, 0, 0, 0]
+    }
+
+    /// Without a person.
+    package var silentData: [UInt8] {
+        var data = authenticatorData
+        data[32] = Flag.synced
+        return data
     }
 
     /// The same with the credential: a number of no model (16 zero bytes) ‖ length of the id (2) ‖ id ‖ key as COSE has it.

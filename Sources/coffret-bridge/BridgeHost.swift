@@ -61,7 +61,8 @@ final class BridgeHost {
         do {
             guard let store else { return refuse("absent", "store") }
             guard let client = try AgentClient.connect(environment) else { return refuse("locked", "no-agent") }
-            let session = AgentSession(store: store, environment: environment.travelling, isPairing: isPairing)
+            let session = AgentSession(
+                store: store, environment: environment.travelling, isPairing ? .pairing : .bridge)
             for _ in 0..<4 {
                 switch try client.ask(.session(session)) {
                 case .done:

@@ -106,6 +106,36 @@ struct RemoteTests {
         }
     }
 
+    @Test(
+        "R150: a yes counts for 60 seconds from the request, by a clock that is given; nobody is asked for longer, or later"
+    )
+    func consent() {
+        let begun = BootInstant(nanoseconds: 5_000_000_000)
+        let limit = Duration.seconds(60)
+        func require(
+            askedAfter waited: Duration, answeredAfter answered: Duration, _ answer: Bool
+        ) -> (error: RemoteError.Code?, asked: Duration?) {
+            var (moments, asked): ([Duration], Duration?) = ([waited, answered], nil)
+            do throws(RemoteError) {
+                try RemoteConsent(since: begun).require(at: { begun.advanced(by: moments.removeFirst()) }) { left in
+                    asked = left
+                    return answer
+                }
+                return (nil, asked)
+            } catch {
+                return (error.code, asked)
+            }
+        }
+        let instant = Duration.nanoseconds(1)
+        #expect(require(askedAfter: .zero, answeredAfter: limit - instant, true) == (nil, limit))
+        #expect(require(askedAfter: .seconds(59), answeredAfter: limit - instant, true) == (nil, .seconds(1)))
+        #expect(require(askedAfter: .zero, answeredAfter: limit, true) == (.unanswered, limit))
+        #expect(require(askedAfter: .zero, answeredAfter: limit + .seconds(900), true) == (.unanswered, limit))
+        #expect(require(askedAfter: .zero, answeredAfter: limit, false) == (.unanswered, limit))
+        #expect(require(askedAfter: .zero, answeredAfter: .seconds(1), false) == (.refused, limit))
+        #expect(require(askedAfter: limit, answeredAfter: limit, true) == (.unanswered, nil))
+    }
+
     @Test("R149: a relay that reads sees neither request nor answer, and no difference between a yes and a no")
     func reading() throws {
         let fixture = RemoteFixture()

@@ -20,6 +20,9 @@ struct AgentMessageTests {
         .session(AgentSession(store: "/s", isJSON: false, environment: [:], token: "coffret_abc")),
         .session(AgentSession(store: "/s", environment: ["A": "1"], isUse: true)),
         .session(AgentSession(store: "/s", environment: [:], isUse: false)),
+        .session(AgentSession(store: "/s", environment: ["A": "1"], .bridge)),
+        .session(AgentSession(store: "/s", environment: [:], .pairing)),
+        .session(AgentSession(store: "/s", environment: [:], .authenticator)),
     ]
 
     static func secret(_ kind: AgentSecretKind, _ text: String) -> AgentSecret {

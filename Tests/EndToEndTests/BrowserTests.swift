@@ -12,6 +12,11 @@ private enum BrowserPrograms {
         FileManager.default.isExecutableFile(atPath: $0)
     }
     static let hasCryptography = imports("cryptography")
+    /// libfido2, which `Tests/Interop/security_key.py` loads.
+    static let hasFIDO =
+        (try? ProcessRunner.run(python, ["-c", "import ctypes; ctypes.CDLL('libfido2.so.1')"]))?.exitCode == 0
+    static let hasAuthenticator = FileManager.default.isExecutableFile(
+        atPath: CoffretRunner.executable + "-authenticator")
     static let hasChromium = FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium")
     static let hasFirefox =
         FileManager.default.isExecutableFile(atPath: "/usr/bin/firefox-esr") && imports("marionette_driver")
@@ -62,6 +67,17 @@ struct BrowserTests {
     }
 
     @Test(
+        "R141, R148: libfido2 makes and uses passkeys by the security key, through the kernel's events; what is no CTAP is an error",
+        .enabled(if: BrowserPrograms.hasFIDO && BrowserPrograms.hasAuthenticator, "needs libfido2-1"))
+    func securityKey() throws {
+        let text = try Self.run("security_key.py")
+        for words in [
+            "held: the signature is right, by libfido2", "held: R148: a request that is withdrawn",
+            "held: R148: a map of 2^64 - 1 members", "held: R141: after ten values in a minute",
+        ] { #expect(text.contains(words), "\(words)") }
+    }
+
+    @Test(
         "R145: wrong digits, digits that come too late, a fourth try, and two browsers at once pair nothing",
         .enabled(if: BrowserPrograms.hasCryptography, "needs cryptography in .build/venv"))
     func pairing() throws {
@@ -102,6 +118,26 @@ struct BrowserTests {
         let text = try Self.run("browser_asks.py", "firefox", Self.pictures("firefox"))
         for number in ["R139", "R146", "R147"] { #expect(text.contains("held: \(number)"), "\(number)") }
         #expect(text.contains("held: the context menu fills in"))
+    }
+
+    @Test(
+        "R139, R140, R147: the extension's keys fill in without a popup in Chromium; it opens where somebody has to choose or be warned",
+        .enabled(if: BrowserPrograms.hasChromium && DesktopScreen.isAvailable, "needs chromium, Xvfb and xdotool"))
+    func chromiumKeys() throws { try Self.checkKeys("chromium") }
+
+    @Test(
+        "R139, R140, R147: the extension's keys fill in without a popup in Firefox; it opens where somebody has to choose or be warned",
+        .enabled(
+            if: BrowserPrograms.hasFirefox && DesktopScreen.isAvailable,
+            "needs firefox-esr, marionette-driver, Xvfb and xdotool"
+        ))
+    func firefoxKeys() throws { try Self.checkKeys("firefox") }
+
+    private static func checkKeys(_ name: String) throws {
+        let text = try run("browser_keys.py", name, pictures(name))
+        for words in [
+            "the keys fill in", "R139: before the keys", "R140: by the keys: /sent-away", "R147: by the keys",
+        ] { #expect(text.contains("held: \(words)"), "\(name): \(words)") }
     }
 
     @Test(

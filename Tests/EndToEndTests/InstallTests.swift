@@ -66,6 +66,25 @@ struct InstallTests {
     }
 
     @Test(
+        "the security key's unit is one that systemd takes, and opens the device once for both",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: analyze), "needs systemd"))
+    func securityKeyUnit() throws {
+        let folder = try TemporaryDirectory("key-unit")
+        let path = folder.file("coffret-authenticator@root.service")
+        let packaged = SharedData.packageRoot.path + "/Packaging/systemd/coffret-authenticator@.service"
+        let text = try String(contentsOfFile: packaged, encoding: .utf8)
+        try text.replacing("/usr/bin/coffret-authenticator", with: CoffretRunner.executable + "-authenticator")
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        let verified = try ProcessRunner.run(Self.analyze, ["verify", "--man=no", path])
+        #expect(
+            verified.exitCode == 0 && !verified.errorText.contains("coffret-authenticator"), "\(verified.errorText)")
+        // With one path for both, systemd opens it for reading and writing.
+        for line in ["User=%i", "StandardInput=file:/dev/uhid", "StandardOutput=file:/dev/uhid"] {
+            #expect(text.contains("\n" + line + "\n"))
+        }
+    }
+
+    @Test(
         "Debian packages hold what they say, with a user and a unit for the server",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-shlibdeps"), "needs dpkg-dev"))
     func packages() throws {
@@ -100,7 +119,8 @@ struct InstallTests {
             "usr/bin/coffret-bridge", "usr/share/chromium/extensions/coffret/manifest.json",
             "usr/share/mozilla/extensions/{ec8030f7-c20a-464f-9b0e-13a3a9e97384}/coffret@coffret.example.xpi",
             "etc/chromium/native-messaging-hosts/org.coffret.bridge.json",
-            "usr/lib/mozilla/native-messaging-hosts/org.coffret.bridge.json",
+            "usr/lib/mozilla/native-messaging-hosts/org.coffret.bridge.json", "usr/bin/coffret-authenticator",
+            "usr/lib/systemd/system/coffret-authenticator@.service",
         ] {
             #expect(FileManager.default.fileExists(atPath: "\(packages[2]).d/\(name)"), "\(name) is missing")
         }

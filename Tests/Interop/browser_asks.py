@@ -5,7 +5,7 @@ Usage: browser_asks.py chromium|firefox PICTURES. Writes a line for each thing t
 missing. No browser without a person at it grants a right that an extension asks for later: Chromium has them in the manifest of
 a copy here, and Firefox grants them without its question.
 """
-import json, os, shutil, sys
+import json, os, shutil, sys, time
 
 from bridge_world import HOME, PASSWORD, TITLE, USER, World, check, wait
 
@@ -44,6 +44,12 @@ def send(user, password, path="/login"):
     browser.open(OWN + path)
     browser.do_in_page(f"document.querySelector('[name=user]').value = {json.dumps(user)}; document.querySelector('[type=password]').value = {json.dumps(password)}; document.querySelector('button').click()")
     wait("the page after it", lambda: browser.in_page("location.pathname") == "/in" and browser.in_page("document.readyState") == "complete")
+
+
+def send_by_script(user, password, path, press):
+    browser.open(OWN + path)
+    browser.do_in_page(f"document.querySelector('[name=user]').value = {json.dumps(user)}; document.querySelector('[type=password]').value = {json.dumps(password)}")
+    press("button")
 
 
 def fields(title):
@@ -94,6 +100,26 @@ def test_offers():
     wait("the popup to go on", lambda: person.look() and seen[0] not in ("offer", "waiting"))
     wait("a no to be a no", lambda: browser.badge() == "" and not browser.offers())
     check("and nothing was saved", "third" not in world.coffret("ls", "--json"))
+    # Forms that a script sends, without the browser's word for it.
+    for path in ("/script", "/script-leaves"):
+        send_by_script("script-user", "sent by a script", path, browser.press)
+        wait("the mark for what a script has sent", lambda: browser.badge() == "+")
+        check(f"{path}: what a script has sent is offered", popup() == "offer" and "new login" in text(), seen)
+        shown = browser.in_popup("JSON.stringify([...document.querySelectorAll('input')].map(i => i.value))")
+        check("as it was typed", json.loads(shown) == ["script-user", "sent by a script"], shown)
+        click(".later")
+        wait("a no to be a no", lambda: browser.badge() == "" and not browser.offers())
+        browser.close_popup()
+    send_by_script("script-user", "not pressed", "/script", lambda selector: browser.do_in_page(f"document.querySelector('{selector}').click()"))
+    wait("the page to have taken its fields away", lambda: browser.in_page("document.title") == "welcome")
+    time.sleep(1)
+    check("R139: what nobody has pressed is not offered", not browser.offers() and browser.badge() == "")
+    send_by_script("script-user", "refused", "/script-refuses", browser.press)
+    wait("the page to say no", lambda: browser.in_page("document.title") == "refused")
+    time.sleep(1)
+    check("R139: what stays in the page is not offered", not browser.offers() and browser.badge() == "")
+    browser.do_in_page("document.querySelector('[type=password]').value = ''")
+    browser.press("button")
     # A form that the page sends by itself, with a login of another page's making, is offered under the page's own address.
     browser.open(f"https://evil.example:{site}/login")
     browser.do_in_page("document.querySelector('[name=user]').value = 'new-user'; document.querySelector('[type=password]').value = 'x'; document.forms[0].requestSubmit()")
@@ -115,15 +141,13 @@ def test_menu():
     """The entry in the context menu is a gesture, too. No interface of Chromium's opens a menu."""
     if name != "firefox":
         return
+    if "garden.example" in world.coffret("ls"):
+        world.coffret("rm", "garden.example")
     world.login(TITLE, OWN)
     browser.open(OWN + "/login")
     browser.choose_in_menu("[name=user]", "Fill in with Coffret")
-    person.wait_for_popup()
-    check("the context menu fills in", seen[0] in ("choose", "filled"), seen)
-    if seen[0] == "choose":
-        click(".login")
-        state_becomes("filled")
-    check("into the page in front", len(person.values()) == 2, person.values())
+    wait("the page to be filled in", lambda: len(person.values()) == 2)
+    check("the context menu fills in, without a popup", person.values() == [USER, PASSWORD] and not person.look(), person.values())
 
 
 MAKE = """navigator.credentials.create({ publicKey: { rp: { id: %s, name: "The garden" }, user: { id: new Uint8Array([7, 7]), name: "mira", displayName: "Mira" },

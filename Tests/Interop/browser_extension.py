@@ -8,7 +8,7 @@ import base64, json, os, re, sys, time
 
 from bridge_world import HOME, PASSWORD, TITLE, USER, World, check, wait
 from browser_person import Person
-from browser_site import Handler, serve
+from browser_site import FOREIGN, NEVER, Handler, serve
 from browsers import browser_named
 
 Browser = browser_named(sys.argv[1])
@@ -87,13 +87,6 @@ def test_filling():
     click(".showcode")
     state_becomes("code")
     check("the popup shows a code", re.search(r"\d{3} \d{3}", text()), text())
-
-
-NEVER = [
-    "/see-through", "/nearly-see-through", "/filtered", "/not-displayed", "/not-visible", "/tiny", "/outside", "/clipped", "/masked",
-    "/covered", "/moved", "/srcdoc", "/sandboxed-frame", "/thousand-covered",
-]
-FOREIGN = ["/sent-away", "/base", "/button", "/picture", "/associated", "/shadowing", "/sent-bare", "/mailed"]
 
 
 def test_hostile():

@@ -4,6 +4,10 @@ import http.server, os, ssl, subprocess, threading, urllib.parse
 FORM = "<form action=/in method=post><input name=user autocomplete=username> <input type=password name=pass autocomplete=current-password><button>Sign in</button></form>"
 PAGES = {
     "/login": FORM,
+    # Scripts send these by themselves. The first takes its fields away once it has; the second says no, and leaves them.
+    "/script": "<div id=box><input name=user autocomplete=username> <input type=password name=pass><button type=button onclick=\"setTimeout(() => { box.replaceChildren(); document.title = 'welcome' }, 300)\">Sign in</button></div>",
+    "/script-refuses": "<div id=box><input name=user autocomplete=username> <input type=password name=pass><button type=button onclick=\"document.title = 'refused'\">Sign in</button></div>",
+    "/script-leaves": "<div id=box><input name=user autocomplete=username> <input type=password name=pass><button type=button onclick=\"setTimeout(() => location.href = '/in', 300)\">Sign in</button></div>",
     "/code": "<form action=/in method=post><input name=a autocomplete=one-time-code><button>Go on</button></form>",
     "/user": "<form action=/in method=post><input type=email name=u autocomplete=username><button>Next</button></form>",
     "/join": "<form action=/in method=post><input name=user autocomplete=username><input type=password name=p1 autocomplete=new-password><input type=password name=p2 autocomplete=new-password><button>Join</button></form>",
@@ -40,6 +44,14 @@ PAGES = {
     # What it writes to the page when something is typed, to see that events come.
     "/events": FORM + "<script>seen=[];for(const t of ['input','change'])document.addEventListener(t,e=>seen.push(t+' '+e.target.name))</script>",
 }
+
+
+#: Pages whose fields no person sees, and pages whose forms go to another host.
+NEVER = [
+    "/see-through", "/nearly-see-through", "/filtered", "/not-displayed", "/not-visible", "/tiny", "/outside", "/clipped", "/masked",
+    "/covered", "/moved", "/srcdoc", "/sandboxed-frame", "/thousand-covered",
+]
+FOREIGN = ["/sent-away", "/base", "/button", "/picture", "/associated", "/shadowing", "/sent-bare", "/mailed"]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

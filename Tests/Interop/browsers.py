@@ -20,12 +20,35 @@ def chromium_id():
     return "".join(chr(97 + int(digit, 16)) for digit in hashlib.sha256(key).hexdigest()[:32])
 
 
+class Screen:
+    """A screen of its own, with a keyboard whose keys no browser tells from a person's."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["Xvfb", "-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.name = ":" + self.process.stdout.readline().strip()
+        self.variables = dict(os.environ, DISPLAY=self.name)
+
+    def run(self, *words):
+        return subprocess.run(["xdotool", *words], env=self.variables, capture_output=True, text=True, timeout=60)
+
+    def press(self, window, *keys):
+        """Presses keys in a window, by a part of its title."""
+        found = wait(f"the window {window}", lambda: self.run("search", "--onlyvisible", "--name", window).stdout.split())
+        self.run("windowfocus", "--sync", found[-1])
+        return self.run("key", "--clearmodifiers", *keys)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+
 class Chromium:
     """CDP over a pipe: JSON with a zero byte at the end, on descriptors 3 and 4."""
 
     name = "Chromium"
 
-    def __init__(self, host_manifest):
+    def __init__(self, host_manifest, screen=None):
+        self.screen = screen
         self.id, self.counter, self.answers = chromium_id(), 0, {}
         profile = HOME + "/chromium"
         shutil.rmtree(profile, ignore_errors=True)
@@ -34,7 +57,7 @@ class Chromium:
         out_read, self.write_end = os.pipe()
         self.read_end, in_write = os.pipe()
         arguments = [
-            CHROMIUM, f"--user-data-dir={profile}", "--headless=new", "--no-sandbox", "--remote-debugging-pipe",
+            CHROMIUM, f"--user-data-dir={profile}", "--window-size=1000,700" if screen else "--headless=new", "--no-sandbox", "--remote-debugging-pipe",
             "--enable-unsafe-extension-debugging", "--no-first-run", "--disable-gpu", "--ignore-certificate-errors",
             "--host-resolver-rules=" + ",".join(f"MAP {host} 127.0.0.1" for host in HOSTS) + ",MAP *.invalid ~NOTFOUND", "about:blank"]
 
@@ -46,7 +69,7 @@ class Chromium:
         for descriptor in (out_read, in_write):
             os.set_inheritable(descriptor, True)
         # Its socket lies in the folder for temporary files, and the path of a test's own is too long for one.
-        variables = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
+        variables = {name: value for name, value in os.environ.items() if name != "TMPDIR"} | ({"DISPLAY": screen.name} if screen else {})
         self.process = subprocess.Popen(arguments, env=variables, close_fds=False, preexec_fn=arrange, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(HOME + "/chromium.log", "wb"))
         os.close(out_read)
         os.close(in_write)
@@ -138,6 +161,18 @@ class Chromium:
         tabs = self.send("Target.getTargets", {"filter": [{"type": "tab"}]})["targetInfos"]
         self.send("Extensions.triggerAction", {"id": self.id, "targetId": tabs[-1]["targetId"]})
 
+    def press(self, selector):
+        """A click of the mouse: what a browser takes for a person's."""
+        box = json.loads(self.in_page(f"JSON.stringify(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"))
+        where = {"x": box["left"] + box["width"] / 2, "y": box["top"] + box["height"] / 2, "button": "left", "clickCount": 1}
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", {"type": kind, **where}, self.session)
+
+    def press_keys(self):
+        """The keys of the extension, in the window in front."""
+        self.send("Target.activateTarget", {"targetId": self.page})
+        self.screen.press("Chromium", "ctrl+shift+u")
+
     def popups(self, name="popup.html"):
         return [target["targetId"] for target in self.targets() if target["url"].startswith(f"chrome-extension://{self.id}/{name}")]
 
@@ -167,7 +202,7 @@ class Chromium:
 
     def badge(self):
         """What stands on the extension's button, for the tab in front."""
-        return self.in_worker("chrome.tabs.query({}).then(tabs => Promise.all(tabs.map(tab => chrome.action.getBadgeText({ tabId: tab.id }))).then(texts => texts.join('')))")
+        return self.in_worker("chrome.tabs.query({}).then(tabs => Promise.all(tabs.map(tab => chrome.action.getBadgeText({ tabId: tab.id }).catch(() => ''))).then(texts => texts.join('')))")
 
     def offers(self):
         """How many logins that were sent the worker holds."""
@@ -240,17 +275,19 @@ OFFERS = """(async (api) => {
 class Firefox:
     name = "Firefox"
 
-    def __init__(self, host_manifest):
+    def __init__(self, host_manifest, screen=None):
         from marionette_driver.addons import Addons
         from marionette_driver.marionette import Marionette
         # Firefox looks for the manifest of the host below HOME, where `coffret browser install` put it.
-        self.host_manifest = host_manifest
+        self.host_manifest, self.screen = host_manifest, screen
+        if screen:
+            os.environ["DISPLAY"] = screen.name
         # Its usual port may be another Firefox's.
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.marionette = Marionette(
-            bin=FIREFOX, port=port, headless=True, gecko_log=HOME + "/gecko.log", startup_timeout=180,
+            bin=FIREFOX, port=port, headless=not screen, gecko_log=HOME + "/gecko.log", startup_timeout=180,
             prefs={"network.dns.localDomains": ",".join(HOSTS), "network.proxy.type": 0, "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "security.data_uri.block_toplevel_data_uri_navigations": False, "extensions.webextOptionalPermissionPrompts": False})
         self.marionette.start_session({"acceptInsecureCerts": True})
         self.marionette.timeout.script = 120
@@ -304,6 +341,10 @@ class Firefox:
             const window = Services.wm.getMostRecentWindow("navigator:browser");
             for (const panel of window.document.querySelectorAll("panel")) panel.hidePopup();""")
         wait("the popup to be closed", lambda: self.in_popup("1") is None)
+
+    def press_keys(self):
+        """The keys of the extension, in the window in front."""
+        self.screen.press("Mozilla Firefox", "ctrl+shift+u")
 
     def press(self, selector):
         """A click of the mouse: what a browser takes for a person's."""

@@ -123,6 +123,10 @@ struct LayerTests {
         let host = try Self.reach(of: "coffret-bridge")
         #expect(host.contains("CoffretClient"), "the manifest is read wrongly")
         #expect(host.intersection(holding.union(["CoffretBridge", "CoffretInterop"])).sorted() == [])
+        // R148: who reads what strangers send to the security key has nothing that signs.
+        let key = try Self.reach(of: "coffret-authenticator")
+        #expect(key.contains("CoffretClient"), "the manifest is read wrongly")
+        #expect(key.intersection(holding.union(["CoffretBridge", "CoffretInterop"])).sorted() == [])
         let helper = try Self.reach(of: "coffret-helper")
         #expect(helper.isSuperset(of: ["CoffretBus", "CoffretClient"]), "the manifest is read wrongly")
         #expect(helper.intersection(holding).sorted() == [])

@@ -1,7 +1,8 @@
-// The worker: it opens the popup from the context menu. What else it does, the person has switched on.
+// The worker: it fills in by the keys and the context menu, or opens the popup. What else it does, the person has switched on.
 
 import { offerToSave } from "./offers.js";
 import { answerForPasskeys } from "./passkeys.js";
+import { fillWithoutPopup } from "./quick.js";
 
 const api = globalThis.browser ?? chrome;
 
@@ -9,8 +10,6 @@ api.runtime.onInstalled.addListener(() => {
     api.contextMenus.create({ id: "fill", title: "Fill in with Coffret", contexts: ["editable"] });
 });
 
-// The click in the menu lets the popup look at the page in front.
-api.contextMenus.onClicked.addListener(() => api.action.openPopup());
-
+fillWithoutPopup();
 offerToSave();
 answerForPasskeys();

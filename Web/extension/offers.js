@@ -22,6 +22,9 @@ function forget(tab) {
     if (!offers.size) clearInterval(wakefulness);
 }
 
+/** Whether something was sent in a tab that may be saved. */
+export const hasOffer = (tab) => offers.has(tab);
+
 async function remember(tab, origin, username, password) {
     forget(tab);
     if (offers.size >= countMax) forget(offers.keys().next().value);

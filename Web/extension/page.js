@@ -5,14 +5,15 @@
 /**
  * @param command `{ do: "look" }`, `{ do: "read" }`, or `{ do: "fill", values, approved }`: `approved` lists the hosts besides the page's
  *   own to which the person lets the form go. `mark` is the same in all commands of a popup. `{ do: "sent", form }` reads a form
- *   that is being sent.
+ *   that is being sent; without `form`, the one with the first password that stands in the page, and gives that field too.
  */
 globalThis.workInPage = function workInPage(command) {
     // The isolated world goes with its document. A browser's own word for a document is not enough: Chromium 156 runs a script for a document
     // that has gone in the one that came after it.
     if (command.do === "look") globalThis.coffretMark = command.mark;
-    const sent = command.do === "sent" ? command.form : undefined;
-    if (!sent && globalThis.coffretMark !== command.mark) return { changed: "moved" };
+    const isSending = command.do === "sent";
+    const sent = isSending ? command.form : undefined;
+    if (!isSending && globalThis.coffretMark !== command.mark) return { changed: "moved" };
     const getter = (type, name) => {
         const read = Object.getOwnPropertyDescriptor(type.prototype, name).get;
         return (object) => read.call(object);
@@ -56,7 +57,7 @@ globalThis.workInPage = function workInPage(command) {
     const visible = (field) => {
         if (!seen.has(field)) {
             const isRendered = Element.prototype.checkVisibility.call(field, { visibilityProperty: true, contentVisibilityAuto: true });
-            seen.set(field, isRendered && looks++ < 60 && (sent !== undefined || isVisible(field)));
+            seen.set(field, isRendered && looks++ < 60 && (isSending || isVisible(field)));
         }
         return seen.get(field);
     };
@@ -65,7 +66,7 @@ globalThis.workInPage = function workInPage(command) {
         (isPlain(field) || typeOf(field) === "password") &&
         (purposes(field).includes("one-time-code") || /\b(otp|totp|2fa|mfa)|one.?time|verification.?code/i.test(names(field)));
     const secrets = fields.filter((field) => typeOf(field) === "password" && !isCode(field));
-    const first = secrets.find(visible);
+    const first = secrets.find((field) => (!isSending || sent || valueOf(field) !== "") && visible(field));
     const form = first ? formOfInput(first) : null;
     const together = first ? secrets.filter((field) => formOfInput(field) === form && visible(field)) : [];
     const isNew = (field) => purposes(field).includes("new-password");
@@ -117,9 +118,11 @@ globalThis.workInPage = function workInPage(command) {
         foreign: [...foreign],
     };
     if (command.do === "look") return state;
-    if (command.do === "read" || sent) {
+    if (command.do === "read" || isSending) {
         const typed = fresh.find((field) => valueOf(field) !== "") ?? current;
-        return { ...state, username: user ? valueOf(user) : "", password: typed ? valueOf(typed) : "" };
+        const read = { ...state, username: user ? valueOf(user) : "", password: typed ? valueOf(typed) : "" };
+        // It stays in the page's isolated world.
+        return isSending ? { ...read, field: first } : read;
     }
 
     const isSame = Object.keys(command.has).every((name) => command.has[name] === state.has[name]);

@@ -1,7 +1,7 @@
 // The popup: opened by the person, it looks at the page in front, asks the vault, and fills in. It holds what it was given until it closes.
 
 import { BridgeError, openSession, unlock } from "./channel.js";
-import "./page.js";
+import { Front } from "./front.js";
 import { node, show } from "./view.js";
 import { words } from "./words.js";
 
@@ -10,29 +10,9 @@ const api = globalThis.browser ?? chrome;
 const lifetime = 50_000;
 const closing = 6_000;
 
-const mark = crypto.randomUUID();
-
-let tab;
-let documentId;
+let front;
 let session;
-let page;
 let logins = [];
-
-const host = () => new URL(page.origin).host;
-
-/** Runs in the document that was looked at first, and in no other one. */
-async function inPage(command) {
-    const target = documentId ? { tabId: tab.id, documentIds: [documentId] } : { tabId: tab.id, frameIds: [0] };
-    let made;
-    try {
-        [made] = await api.scripting.executeScript({ target, func: globalThis.workInPage, args: [{ ...command, mark }] });
-    } catch {
-        throw new BridgeError("moved");
-    }
-    documentId = made.documentId;
-    if (!made.result || made.result.changed === "moved") throw new BridgeError("moved");
-    return made.result;
-}
 
 const text = (words, kind = "") => node("p", { class: kind }, words);
 const action = (title, click, kind = "") => node("button", { class: kind, click: () => attempt(click) }, title);
@@ -53,7 +33,7 @@ function report(error) {
     if (code === "locked") return show("locked", text(words.locked), action(words.unlock, openVault, "main"));
     if (code === "refused") return show("refused", text(words.refused, "warning"), action(words.connect, () => api.runtime.openOptionsPage(), "main"));
     if (code === "bridge.origin.refused") {
-        const state = page.origin.startsWith("http:") ? "insecure" : "odd";
+        const state = front.page.origin.startsWith("http:") ? "insecure" : "odd";
         return show(state, text(words[state], "warning"));
     }
     const known = words[code];
@@ -72,7 +52,7 @@ async function begin() {
     opening.catch(() => {});
     // The worker sleeps, and is woken only if it can hold something.
     const [tabs, isOffering] = await Promise.all([api.tabs.query({ active: true, currentWindow: true }), api.permissions.contains({ origins: ["https://*/*"] })]);
-    tab = tabs[0];
+    front = new Front(tabs[0]);
     const offer = isOffering ? await askWorker("offer") : undefined;
     if (offer) {
         session = await opening;
@@ -82,36 +62,28 @@ async function begin() {
 }
 
 /** The worker has what was sent in this tab a moment ago, if the person has switched that on. */
-const askWorker = (what) => api.runtime.sendMessage({ do: what, tab: tab.id }).catch(() => undefined);
+const askWorker = (what) => api.runtime.sendMessage({ do: what, tab: front.tab.id }).catch(() => undefined);
 
 async function lookAt(opening) {
-    const address = tab.url;
     try {
-        page = await inPage({ do: "look" });
-    } catch {
+        await front.look();
+    } catch (error) {
         opening.then((opened) => opened.close(), () => {});
-        return show("blocked", text(words.blocked));
-    }
-    if (!page || !page.isTop || page.origin === "null" || !/^https?:/.test(address) || page.origin !== new URL(address).origin) {
-        opening.then((opened) => opened.close(), () => {});
-        const isOpaque = page?.origin === "null";
-        return show("blocked", text(isOpaque ? words.opaque : words.framed, "warning"));
+        return show("blocked", text(words[error.code], error.code === "blocked" ? "" : "warning"));
     }
     session = await opening;
-    const found = await session.ask({ do: "find", origin: page.origin });
+    const found = await session.ask({ do: "find", origin: front.page.origin });
     logins = found.logins;
-    if (found.like) return show("like", text(words.like(host(), found.like), "warning"));
-    const { username, password, code, fresh } = page.has;
-    const isEmptyForm = (username || password || code) && !page.hasTyped && !fresh;
-    if (logins.length === 1 && isEmptyForm) return fill(logins[0], []);
+    if (found.like) return show("like", text(words.like(front.host, found.like), "warning"));
+    if (logins.length === 1 && front.isEmptyForm) return fill(logins[0], []);
     choose(found.isMore);
 }
 
 /** The list of logins, and what else can be done with the page. */
 function choose(isMore) {
-    const { username, password, code, fresh } = page.has;
+    const { username, password, code, fresh } = front.page.has;
     const canFill = username || password || code;
-    const nodes = [text(logins.length ? words.choose(host()) : words.none(host()), "soft")];
+    const nodes = [text(logins.length ? words.choose(front.host) : words.none(front.host), "soft")];
     for (const login of logins) {
         const title = login.username ? `${login.title} · ${login.username}` : login.title;
         const row = node("div", { class: "row" }, node("button", { class: "grow login", click: () => attempt(() => fill(login, [])), disabled: !canFill }, title));
@@ -120,7 +92,7 @@ function choose(isMore) {
     }
     if (isMore) nodes.push(text(words.more, "soft"));
     if (!canFill && !fresh) nodes.push(text(words.noForm, "soft"));
-    if (page.hasTyped) {
+    if (front.page.hasTyped) {
         for (const login of logins) nodes.push(action(words.update(login.title), () => update(login), "update"));
         nodes.push(action(words.save, save, "save"));
     }
@@ -138,27 +110,21 @@ function finish(state, ...nodes) {
 
 /** Fills in what the page has fields for. `approved` lists hosts to which the person lets the form go. */
 async function fill(login, approved) {
-    const { foreign, has } = page;
+    const { foreign } = front.page;
     if (foreign.some((each) => !approved.includes(each))) {
         const yes = action(words.foreignYes, () => fill(login, foreign), "main");
         return show("foreign", text(words.foreign(foreign.join(", ")), "warning"), yes);
     }
-    const request = { origin: page.origin, id: login.id };
-    const values = {};
-    const fields = [has.username && "username", has.password && "password"].filter(Boolean);
-    if (fields.length) Object.assign(values, await session.ask({ do: "fill", ...request, fields }));
-    if (has.code && login.kinds.includes("code")) values.code = (await session.ask({ do: "code", ...request })).code;
-    if (await put({ do: "fill", values, has, approved })) finish("filled", text(words.filled(login.title)));
+    if (await isFilled(() => front.fill(session, login, approved))) finish("filled", text(words.filled(login.title)));
 }
 
 /** @returns whether the page took it; else the reason is shown. */
-async function put(command) {
+async function isFilled(work) {
     let result;
     try {
-        result = await inPage(command);
-    } catch {
-        finish("changed", text(words.moved, "warning"));
-        return false;
+        result = await work();
+    } catch (error) {
+        if (error.code !== "moved") throw error;
     }
     if (result?.filled) return true;
     finish("changed", text(words[result?.changed] ?? words.moved, "warning"));
@@ -166,7 +132,7 @@ async function put(command) {
 }
 
 async function showCode(login) {
-    const made = await session.ask({ do: "code", origin: page.origin, id: login.id });
+    const made = await session.ask({ do: "code", origin: front.page.origin, id: login.id });
     const digits = made.code.length === 6 ? `${made.code.slice(0, 3)} ${made.code.slice(3)}` : made.code;
     const seconds = made.seconds === undefined ? [] : [text(words.seconds(made.seconds), "soft")];
     show("code", text(words.codeOf(login.title), "soft"), text(digits, "code"), ...seconds);
@@ -202,40 +168,40 @@ function entry(title, value, isSecret = false) {
 const reveal = ({ input }) => action(words.show, () => { input.type = input.type === "password" ? "text" : "password"; });
 
 async function save() {
-    const typed = await inPage({ do: "read" });
+    const typed = await front.work({ do: "read" });
     const username = entry(words.username, typed.username);
     const password = entry(words.password, typed.password, true);
     const confirm = action(words.confirm, async () => {
-        const made = await session.ask({ do: "save", origin: page.origin, username: username.input.value, password: password.input.value });
+        const made = await session.ask({ do: "save", origin: front.page.origin, username: username.input.value, password: password.input.value });
         finish("saved", text(words.saved(made.title)));
     }, "main confirm");
-    show("save", node("h1", {}, words.saveNew(host())), username.label, password.label, reveal(password), confirm);
+    show("save", node("h1", {}, words.saveNew(front.host)), username.label, password.label, reveal(password), confirm);
 }
 
 async function update(login) {
-    const password = entry(words.password, (await inPage({ do: "read" })).password, true);
+    const password = entry(words.password, (await front.work({ do: "read" })).password, true);
     const confirm = action(words.confirm, async () => {
-        const made = await session.ask({ do: "update", origin: page.origin, id: login.id, password: password.input.value });
+        const made = await session.ask({ do: "update", origin: front.page.origin, id: login.id, password: password.input.value });
         finish("updated", text(made.isChanged ? words.updated(made.title) : words.unchanged(made.title)));
     }, "main confirm");
-    show("update", node("h1", {}, host()), text(words.updateSure(login.title)), password.label, reveal(password), confirm);
+    show("update", node("h1", {}, front.host), text(words.updateSure(login.title)), password.label, reveal(password), confirm);
 }
 
 async function generate() {
-    const typed = await inPage({ do: "read" });
+    const typed = await front.work({ do: "read" });
     const username = entry(words.username, typed.username);
     const password = entry(words.password, (await session.ask({ do: "generate" })).password);
     password.input.readOnly = true;
     const again = action(words.generateAgain, async () => { password.input.value = (await session.ask({ do: "generate" })).password; }, "again");
     const confirm = action(words.useNew, async () => {
-        const { foreign } = page;
+        const { foreign } = front.page;
         if (foreign.length) throw new Error(words.foreign(foreign.join(", ")));
         // Saved first: a site must not have a password that nobody has.
-        const made = await session.ask({ do: "save", origin: page.origin, username: username.input.value, password: password.input.value });
+        const made = await session.ask({ do: "save", origin: front.page.origin, username: username.input.value, password: password.input.value });
         const values = { username: username.input.value, freshPassword: password.input.value };
-        if (await put({ do: "fill", values, has: page.has, approved: [] })) finish("saved", text(words.saved(made.title)));
+        if (await isFilled(() => front.work({ do: "fill", values, has: front.page.has, approved: [] }))) finish("saved", text(words.saved(made.title)));
     }, "main confirm");
-    show("generate", node("h1", {}, words.saveNew(host())), username.label, password.label, again, confirm);
+    show("generate", node("h1", {}, words.saveNew(front.host)), username.label, password.label, again, confirm);
 }
 
 addEventListener("pagehide", () => session?.close());

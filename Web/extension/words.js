@@ -47,7 +47,7 @@ export const words = {
     offerUpdate: (title) => `The password is another one than that of ${title}. Replace it? The earlier one stays in its history.`,
     notNow: "Not now",
     offers: "Offer to save a login after it was sent",
-    offersNote: "For this the browser lets Coffret see the forms that you send on https pages. It looks at nothing else, holds what was sent for 50 seconds, and saves nothing by itself. A + on its button says that there is something to save.",
+    offersNote: "For this the browser lets Coffret see the forms that you send on https pages. It looks when a form is sent, and when you press a button or Enter beside a password; it holds what was sent for 50 seconds, and saves nothing by itself. A + on its button says that there is something to save.",
     passkeys: "Make and use passkeys",
     passkeysNote: "While this is on, all passkeys that pages ask this browser for come to Coffret first. A window asks each time, and hands over to other keys if you like.",
     passkeyUse: (host) => `${host} asks for a passkey`,

@@ -54,11 +54,13 @@ final class AgentChild {
         func allows(_ report: ChildReport) -> Bool {
             switch (self, report) {
             case (.sync, .refused), (.connection, .refused), (.pairing, .refused): false
-            case (.session(_, .bridge), .permitWanted(let act, _)): act == .fill || act == .challenge
+            case (.session(_, let manner), .permitWanted(let act, _)):
+                manner.isForBrowsers && (act == .fill || act == .challenge)
             case (.pairing, .permitWanted(let act, _)): act == .pairing
             case (.remote, .permitWanted(let act, _)): act == .remote
             case (.sync, .askWaits): true
-            case (.session(_, .bridge), .verificationWanted), (.session(_, .bridge), .valueGiven): true
+            case (.session(_, let manner), .verificationWanted), (.session(_, let manner), .valueGiven):
+                manner.isForBrowsers
             case (_, .refused), (.presence, .confirmed), (.wrapping, .idleLock), (.unwrapping, .idleLock): true
             case (.judge(let asked), .opened(let opened)):
                 asked.kind != .presence && opened.store == asked.store && asked.wanted.allows(opened.intervals)
@@ -69,8 +71,8 @@ final class AgentChild {
             case (.session(_, let manner), .noteKeyHeld), (.session(_, let manner), .noteKeyForgotten),
                 (.session(_, let manner), .lockWanted):
                 manner == .program || manner.isBrief
-            case (.session(_, .bridge), .presenceWanted): false
-            case (.session, .presenceWanted), (.session, .used): true
+            case (.session(_, let manner), .presenceWanted): !manner.isForBrowsers
+            case (.session, .used): true
             case (.connection, .stale), (.session, .stale): true
             case (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
             default: false
@@ -188,9 +190,10 @@ final class AgentChild {
 
     /// In the child: has the agent ask the person to show to be there, by presence, PIN or passphrase.
     ///
+    /// - Parameter client: nobody is asked any more once the other end of this connection is gone.
     /// - Returns: the code of a refusal; nil for a yes.
-    static func askVerification(reason: String, over control: Int32) -> String? {
-        switch ask(.verificationWanted(reason: reason), over: control) {
+    static func askVerification(reason: String, over control: Int32, for client: Int32) -> String? {
+        switch ask(.verificationWanted(reason: reason), over: control, for: client) {
         case .confirmed: nil
         case .refused(let code, _): code
         default: KeyStoreError.Code.presenceUnavailable.rawValue
@@ -198,8 +201,18 @@ final class AgentChild {
     }
 
     /// In the child: asks the agent, and waits for its answer.
-    private static func ask(_ question: ChildReport, over control: Int32) -> ChildReport? {
+    ///
+    /// - Returns: nil if the agent is gone, or the client for whom it is asked.
+    private static func ask(_ question: ChildReport, over control: Int32, for client: Int32 = -1) -> ChildReport? {
         report(question, over: control)
+        while true {
+            var polled = [
+                pollfd(fd: control, events: Int16(POLLIN), revents: 0), pollfd(fd: client, events: 0, revents: 0),
+            ]
+            guard unsafe poll(&polled, 2, -1) > 0 else { continue }
+            if polled[0].revents != 0 { break }
+            if polled[1].revents != 0 { return nil }
+        }
         var message = [UInt8](repeating: 0, count: ChildReport.byteCountMax)
         var count: Int
         repeat { count = unsafe recv(control, &message, message.count, 0) } while count < 0 && errno == EINTR

@@ -78,7 +78,7 @@ extension AgentService {
             agent: BridgeTerms.Agent(
                 mayFill: { AgentChild.askPermit(.fill, over: STDERR_FILENO + 1) },
                 isFresh: { AgentChild.askPermit(.challenge, mark: $0, over: STDERR_FILENO + 1) },
-                verify: { AgentChild.askVerification(reason: $0, over: STDERR_FILENO + 1) },
+                verify: { AgentChild.askVerification(reason: $0, over: STDERR_FILENO + 1, for: STDERR_FILENO + 2) },
                 tell: { AgentChild.report(.valueGiven(browser: $0, host: $1), over: STDERR_FILENO + 1) }))
     }
 

@@ -39,11 +39,11 @@ extension AgentService {
             return
         }
         let limitedCount = sessionCount(of: path, .limited)
-        let count = [.program, .bridge].reduce(limitedCount) { $0 + sessionCount(of: path, $1) }
+        let count = [.program, .bridge, .authenticator].reduce(limitedCount) { $0 + sessionCount(of: path, $1) }
         guard manner.isBrief || count < Self.sessionCountMax, !hasToken || limitedCount < Self.tokenSessionCountMax
         else { return client.refuse(.exhausted) }
         // Locked notes are opened by a person, for a person.
-        let isNarrow = hasToken || manner == .bridge
+        let isNarrow = hasToken || manner.isForBrowsers
         let (own, noteKeys, parent) = (environment, isNarrow ? [] : use.noteKeys, getpid())
         let idleTime = wrapping == nil || manner.isBrief ? nil : IdleLock.delay
         let kept = isNarrow ? store.variables : nil
@@ -95,9 +95,11 @@ extension AgentService {
             used: { AgentChild.report(.used, over: 3) },
             lockWanted: { AgentChild.report(.lockWanted, over: 3) },
             refused: { AgentChild.report(.refused(code: $0, waitSeconds: nil), over: 3) })
-        guard manner == .bridge else { return OperationSession.serve(connection, terms, hosted, reports) }
+        guard manner.isForBrowsers else { return OperationSession.serve(connection, terms, hosted, reports) }
         let bridge = bridgeTerms(store: hosted.store, program: terms.program, makeRecords: makeRecords)
-        return BridgeSession.serve(connection, bridge, hosted, reports)
+        return manner == .bridge
+            ? BridgeSession.serve(connection, bridge, hosted, reports)
+            : AuthenticatorSession.serve(connection, bridge, hosted, reports)
     }
 
     private func sessionCount(of path: String, _ manner: SessionManner) -> Int {
@@ -171,6 +173,7 @@ extension AgentChild.Work {
         case .session(_, .program): .program
         case .session(_, .limited): .token
         case .session(_, .bridge): .browser
+        case .session(_, .authenticator): .authenticator
         default: nil
         }
     }

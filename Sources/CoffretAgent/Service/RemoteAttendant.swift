@@ -58,11 +58,9 @@ struct RemoteAttendant {
 
             It is sent once. Refuse if you did not ask for it there.
             """
-        let isGranted = pinentry.confirm(
-            question, accept: "Send once", refuse: "Refuse", timeout: RemoteLimits.duration
-        ) { answering.isWanted }
-        guard begun.duration(to: BootClock.now) < RemoteLimits.duration else { throw RemoteError(.unanswered) }
-        guard isGranted else { throw RemoteError(.refused) }
+        try RemoteConsent(since: begun).require(at: { BootClock.now }) { left in
+            pinentry.confirm(question, accept: "Send once", refuse: "Refuse", timeout: left) { answering.isWanted }
+        }
         return try lending.value()
     }
 

@@ -13,7 +13,7 @@ internal import CoffretWire
 
 /// Spec: Spec/passkeys.md.
 extension BridgeDesk {
-    private struct Found {
+    struct FoundPasskey {
         let item: Item
         let passkey: Passkey
     }
@@ -94,7 +94,7 @@ extension BridgeDesk {
     }
 
     /// Has the person asked, once for each challenge.
-    private func admit(_ challenge: [UInt8], _ origin: WebOrigin, to reason: String) throws(BridgeError) {
+    func admit(_ challenge: [UInt8], _ origin: WebOrigin, to reason: String) throws(BridgeError) {
         guard unsafe agent.isFresh(HashAlgorithm.sha256.hash(challenge.span.bytes)) else {
             throw BridgeError(.passkeyReplayed)
         }
@@ -119,22 +119,22 @@ extension BridgeDesk {
     }
 
     /// One line, cut where it is too long; nil for nothing.
-    private static func name(_ text: String?) -> String? {
+    static func name(_ text: String?) -> String? {
         let plain = String((text ?? "").unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F })
         return plain.isEmpty ? nil : String(plain.prefix(Passkey.nameByteCountMax / 4))
     }
 
     /// A name that a page has chosen, in a question to the person.
-    private static func shown(_ name: String) -> String {
+    static func shown(_ name: String) -> String {
         name.isEmpty ? "somebody" : "\"\(TextWidth.truncate(TextWidth.displaySafe(name), to: 40))\""
     }
 
     // MARK: The vault
 
     /// Passkeys of a domain, those of the item that was changed last first.
-    private func passkeys(_ site: String, among ids: [[UInt8]]?) throws -> [Found] {
+    func passkeys(_ site: String, among ids: [[UInt8]]?) throws -> [FoundPasskey] {
         let place = WebPlace(protocolName: "https", host: site)
-        var found: [Found] = []
+        var found: [FoundPasskey] = []
         for record in try desk.records(nil, for: .browser) {
             let vault = try desk.vault(record)
             for candidate in try desk.within(LoginMatch.candidates(place, vault)) {
@@ -144,7 +144,7 @@ extension BridgeDesk {
                     guard let passkey = Passkey(field: field.value), passkey.site == site,
                         ids?.contains(passkey.credentialID) ?? true
                     else { continue }
-                    found.append(Found(item: item, passkey: passkey))
+                    found.append(FoundPasskey(item: item, passkey: passkey))
                 }
             }
         }
@@ -152,7 +152,7 @@ extension BridgeDesk {
     }
 
     /// Keeps a new passkey in the page's login of that user name, or in a new one.
-    private func keep(_ passkey: Passkey, _ origin: WebOrigin) throws -> Item {
+    func keep(_ passkey: Passkey, _ origin: WebOrigin) throws -> Item {
         let random = desk.surroundings.random
         let label = "Passkey of \(passkey.site)"
         let value = try passkey.field()

@@ -53,6 +53,7 @@ enum AgentSessionsCommand {
         case .program: ""
         case .token: "by a token"
         case .browser: "a browser"
+        case .authenticator: "passkeys"
         }
     }
 

@@ -91,11 +91,33 @@ package enum SessionManner: Equatable, Sendable {
     case bridge
     /// A browser that is to be paired: a process without keys answers it.
     case pairing
+    /// A security key, which asks by CTAP for passkeys (`Spec/authenticator.md`).
+    case authenticator
 
     /// Whether opening the session is a use of the store.
     package var isUse: Bool { self == .program || self == .command }
     /// Whether the session is that of one command.
     package var isBrief: Bool { self == .command || self == .look }
+    /// Whether it answers a protocol of its own, with a list of its own.
+    package var isForBrowsers: Bool { self == .bridge || self == .authenticator }
+
+    /// The number of the request's form where it is 15.
+    fileprivate var browserForm: UInt8? {
+        switch self {
+        case .bridge: 0
+        case .pairing: 1
+        case .authenticator: 2
+        default: nil
+        }
+    }
+
+    fileprivate static func read(from decoder: inout CBORDecoder) throws(CBORError) -> SessionManner {
+        switch try decoder.readUnsigned(as: UInt8.self, max: 2) {
+        case 0: .bridge
+        case 1: .pairing
+        default: .authenticator
+        }
+    }
 }
 
 /// A session to be opened.
@@ -127,13 +149,13 @@ package struct AgentSession: Equatable, Sendable {
         manner = isUse ? .command : .look
     }
 
-    /// A session of a browser.
-    package init(store: String, environment: [String: String], isPairing: Bool) {
+    /// A session of a browser: `bridge`, `pairing` or `authenticator`.
+    package init(store: String, environment: [String: String], _ manner: SessionManner) {
         self.store = store
         isJSON = false
         self.environment = environment
         token = nil
-        manner = isPairing ? .pairing : .bridge
+        self.manner = manner
     }
 
     /// The longest request and reply: a note's text may have 16 MiB.
@@ -174,7 +196,7 @@ extension AgentRequest {
                 return .session(store: store, try readFlag(from: &decoder) ? .command : .look)
             case (15, 4):
                 let store = try decoder.readText(byteCountMax: pathByteCountMax)
-                return .session(store: store, try readFlag(from: &decoder) ? .pairing : .bridge)
+                return .session(store: store, try SessionManner.read(from: &decoder))
             case (3, 6):
                 let (store, kind) = try readSecretHead(from: &decoder)
                 return .secret(
@@ -237,12 +259,13 @@ extension AgentRequest {
                 encoder.encode(text: session.store)
                 encoder.encode(unsigned: session.manner.isUse ? 1 : 0)
                 encoder.encode(texts: session.environment)
-            case .session(let session) where session.manner == .bridge || session.manner == .pairing:
-                encoder.encode(kind: 15, fieldCount: 3)
-                encoder.encode(text: session.store)
-                encoder.encode(unsigned: session.manner == .pairing ? 1 : 0)
-                encoder.encode(texts: session.environment)
             case .session(let session):
+                if let form = session.manner.browserForm {
+                    encoder.encode(kind: 15, fieldCount: 3)
+                    encoder.encode(text: session.store)
+                    encoder.encode(unsigned: UInt64(form))
+                    return encoder.encode(texts: session.environment)
+                }
                 encoder.encode(kind: 12, fieldCount: session.token == nil ? 3 : 4)
                 encoder.encode(text: session.store)
                 encoder.encode(unsigned: session.isJSON ? 1 : 0)
@@ -324,8 +347,8 @@ extension AgentRequest {
             return .session(AgentSession(store: store, environment: try decoder.readTextMap(), isUse: isUse))
         case (15, 3):
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
-            let isPairing = try readFlag(from: &decoder)
-            return .session(AgentSession(store: store, environment: try decoder.readTextMap(), isPairing: isPairing))
+            let manner = try SessionManner.read(from: &decoder)
+            return .session(AgentSession(store: store, environment: try decoder.readTextMap(), manner))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil

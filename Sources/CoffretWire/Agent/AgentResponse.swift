@@ -31,7 +31,7 @@ package struct AgentStoreStatus: Equatable, Sendable {
 package struct AgentSessionStatus: Equatable, Sendable {
     /// For whom it answers.
     package enum Kind: String, Sendable {
-        case program, token, browser
+        case program, token, browser, authenticator
     }
 
     /// The process that answers.
