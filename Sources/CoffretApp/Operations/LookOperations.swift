@@ -93,12 +93,22 @@ extension LoginMatch: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let place = WebPlace(protocolName: protocolName, host: host, path: path, username: username)
         var answer = Answer()
-        for record in try desk.records(vault, for: .git) {
+        for record in try records(on: desk) {
             let vault = try desk.vault(record)
             let candidates = desk.within(try Self.candidates(place, vault))
             answer.logins += try candidates.compactMap { try Self.login(vault.item($0.id), for: place) }
         }
         return answer
+    }
+
+    private func records(on desk: StoreDesk) throws -> [VaultRecord] {
+        let named = try desk.records(vault, for: .git)
+        guard includesGuests == true, vault != nil else { return named }
+        let guests = desk.guests
+        let others = try desk.vaultRecords.filter { other in
+            try guests.isGuest(other) && !named.contains { $0.vaultID == other.vaultID }
+        }
+        return try (named + others).filter { try guests.allows($0, for: .git) }
     }
 
     private static func login(_ item: Item, for place: WebPlace) -> LoginMessage? {

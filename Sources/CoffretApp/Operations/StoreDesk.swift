@@ -222,7 +222,7 @@ package final class StoreDesk {
                 }
             } catch let error as CoreError where error.code == .itemNotFound {}
         }
-        Self.dropDoubles(&found)
+        try Self.dropDoubles(&found)
         candidates += found.map { CoreError.Candidate(ItemSummary($0.item), vault: $0.place.record.name) }
         guard !candidates.isEmpty else { throw CoreError(.itemNotFound, at: reference) }
         guard candidates.count == 1, let place = found.first?.place else {
@@ -232,13 +232,26 @@ package final class StoreDesk {
     }
 
     /// Of an item that was moved, the one that it is now is meant; while it moves, the old one.
-    private static func dropDoubles(_ found: inout [(place: Place, item: Item)]) {
-        let there = Set(found.filter { $0.item.moved == nil }.map(\.place.id))
-        found.removeAll { $0.item.moved != nil && there.contains($0.place.id) }
+    private static func dropDoubles(_ found: inout [(place: Place, item: Item)]) throws {
         let all = found
         found.removeAll { entry in
-            all.contains { $0.place.id == entry.place.id && $0.place.record.vaultID == entry.item.origin?.vault }
+            all.contains { $0.place.id == entry.place.id && $0.place.record.vaultID == entry.item.moved?.vault }
         }
+        let left = found.map(\.place)
+        try found.removeAll { entry in
+            try left.contains { other in
+                let isDouble = other.id == entry.place.id && other.record.vaultID != entry.place.record.vaultID
+                return try isDouble && isLess(entry.place, than: other)
+            }
+        }
+    }
+
+    /// Whether one of two places of an item does not count. Where neither is so, nothing is guessed.
+    private static func isLess(_ place: Place, than other: Place) throws -> Bool {
+        // A copy to read, as of a vault that was founded anew.
+        let (mayWrite, mayWriteThere) = (try place.vault.mayAccountWrite, try other.vault.mayAccountWrite)
+        if mayWrite != mayWriteThere { return !mayWrite }
+        return try place.vault.isArriving(place.id, from: other.vault)
     }
 
     /// Items of one vault: of the one that is named, else of the one that has the first.

@@ -22,6 +22,7 @@ struct CredentialKeeper {
         var request = LoginMatch()
         (request.protocolName, request.host) = (place.protocolName, place.host)
         (request.path, request.username, request.vault) = (place.path, place.username, try store.wantedVault)
+        if store.namedVault == nil { request.includesGuests = true }
         return try store.perform(request).logins.filter {
             format.secretFields.contains($0.field) && (!format.comparesWholeAddress || isWhole($0, place))
         }
@@ -119,7 +120,7 @@ struct CredentialKeeper {
 
     private func change(_ match: LoginMessage, _ fields: [FieldDraft]) throws {
         var request = ItemEdit()
-        (request.item, request.vault, request.setFields) = (match.item, try store.wantedVault, fields)
+        (request.item, request.vault, request.setFields) = (match.item, store.namedVault, fields)
         _ = try store.perform(request)
     }
 
@@ -148,7 +149,7 @@ struct CredentialKeeper {
     private func trash(_ matches: [LoginMessage]) throws {
         for match in matches {
             var request = ItemTrash()
-            (request.items, request.vault) = ([match.item], try store.wantedVault)
+            (request.items, request.vault) = ([match.item], store.namedVault)
             _ = try store.perform(request)
         }
     }

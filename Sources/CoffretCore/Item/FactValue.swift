@@ -34,14 +34,12 @@ enum FactValue {
         }
     }
 
-    /// `[vault id, [instance, number]]`
+    /// `[vault id, state]`
     static func encode(_ origin: ItemOrigin) -> [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 2)
             encoder.encode(bytes: origin.vault.bytes)
-            encoder.encodeArrayHeader(count: 2)
-            encoder.encode(bytes: origin.dot.instance.bytes)
-            encoder.encode(unsigned: origin.dot.sequence)
+            encoder.encode(bytes: origin.state)
         }
     }
 
@@ -55,16 +53,12 @@ enum FactValue {
     }
 
     static func origin(_ bytes: [UInt8]) throws -> ItemOrigin {
-        let (vault, instance, number) = try decode(bytes) { (decoder) throws(CBORError) in
+        let (vault, state) = try decode(bytes) { (decoder) throws(CBORError) in
             try decoder.readArrayHeader(count: 2)
-            let vault = try decoder.readBytes(count: VaultID.byteCount)
-            try decoder.readArrayHeader(count: 2)
-            return (vault, try decoder.readBytes(count: UniqueID.byteCount), try decoder.readUnsigned())
+            return (try decoder.readBytes(count: VaultID.byteCount), try decoder.readBytes(count: 16))
         }
-        guard let vault = VaultID(vault), let instance = UniqueID(bytes: instance) else {
-            throw CoreError(.valueInvalid, at: ItemAttribute.origin.name)
-        }
-        return ItemOrigin(vault: vault, dot: Dot(instance: instance, sequence: number))
+        guard let vault = VaultID(vault) else { throw CoreError(.valueInvalid, at: ItemAttribute.origin.name) }
+        return ItemOrigin(vault: vault, state: state)
     }
 
     static func move(_ bytes: [UInt8]) throws -> ItemDestination {

@@ -9,8 +9,8 @@ package import CoffretStorage
 /// Where an item came from.
 package struct ItemOrigin: Equatable, Sendable {
     package let vault: VaultID
-    /// Its newest change there that came along.
-    package let dot: Dot
+    /// 16 bytes that its facts there have, and no others.
+    package let state: [UInt8]
 }
 
 /// Where an item went.
@@ -31,13 +31,12 @@ package enum TransferManner: Sendable {
 
 extension Vault {
     /// Whether this device's account may write in the vault.
-    ///
-    /// - Throws: `CoreError.storage` with `.roleViewer` as its cause.
+    package var mayAccountWrite: Bool { get throws { try inStorage(repository.mayAccountWrite) } }
+
+    /// - Throws: `CoreError.storage` with `.roleViewer` as its cause, where the account may not write.
     package func requireWritingAccount() throws {
-        try inStorage { () throws(StorageError) in
-            guard try repository.mayAccountWrite else {
-                throw StorageError(.roleViewer, place: repository.keys.vaultID.hex)
-            }
+        guard try mayAccountWrite else {
+            throw CoreError(StorageError(.roleViewer, place: repository.keys.vaultID.hex))
         }
     }
 
@@ -65,7 +64,7 @@ extension Vault {
         let (here, there) = (try whole, try target.whole)
         for id in ids {
             guard let origin = try there.item(id)?.origin, origin.vault == repository.keys.vaultID,
-                try origin.dot == here.reader.newestDot(of: id)
+                try origin.state == here.reader.state(of: id)
             else { throw CoreError(.itemExists, at: try here.item(id)?.title) }
         }
         try batch { batch in
@@ -85,12 +84,34 @@ extension VaultBatch {
     }
 }
 
+extension Vault {
+    /// Whether an item came from another vault, in which it stands still as it was then: nobody has finished its move.
+    package func isArriving(_ id: EntityID, from source: Vault) throws -> Bool {
+        guard let origin = try whole.item(id)?.origin, origin.vault == source.repository.keys.vaultID else {
+            return false
+        }
+        return try origin.state == source.whole.reader.state(of: id)
+    }
+}
+
 extension SnapshotReader {
-    /// The greatest place of a fact of an item or its files: another one stands once anything of it has changed.
-    func newestDot(of id: EntityID) throws -> Dot? {
-        var dots = try facts(of: id).map(\.dot)
-        try forEachEntity(withPrefix: AttachmentID.prefix(for: id)) { _, facts in dots += facts.map(\.dot) }
-        return dots.max { ($0.sequence, $0.instance) < ($1.sequence, $1.instance) }
+    private static let statePrefix = Array("coffret/item-state/1".utf8)
+
+    /// 16 bytes that change with each fact of an item or its files; nil where there is none.
+    func state(of id: EntityID) throws -> [UInt8]? {
+        var standing = try facts(of: id)
+        guard !standing.isEmpty else { return nil }
+        try forEachEntity(withPrefix: AttachmentID.prefix(for: id)) { _, facts in standing += facts }
+        let lines = standing.map { fact in
+            let number = bigEndian(fact.dot.sequence)
+            return fact.key.bytes + fact.dot.instance.bytes + number
+        }
+        let sorted = lines.sorted { $0.lexicographicallyPrecedes($1) }
+        return BLAKE2b.hash(Self.statePrefix, Array(sorted.joined()), byteCount: 16)
+    }
+
+    private func bigEndian(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
     }
 }
 
@@ -121,10 +142,10 @@ private struct ItemTransfer {
     }
 
     private mutating func add(_ id: EntityID) throws {
-        guard let item = try from.item(id), let dot = try from.reader.newestDot(of: id) else {
+        guard let item = try from.item(id), let state = try from.reader.state(of: id) else {
             throw CoreError(.itemNotFound, at: id.uuid.hex)
         }
-        let origin = ItemOrigin(vault: source.repository.keys.vaultID, dot: dot)
+        let origin = ItemOrigin(vault: source.repository.keys.vaultID, state: state)
         if manner != .copy, let known = try into.item(id) {
             if known.origin == origin, known.moved == nil { return ids.append(id) }
             try requireReplaceable(known, by: origin)
@@ -137,7 +158,7 @@ private struct ItemTransfer {
         for (key, value) in try values(of: id, item.lock) {
             put(FactKey(entity: new, attribute: key.attribute, element: key.element), value)
         }
-        if manner != .copy { put(FactKey(entity: new, attribute: ItemAttribute.origin), FactValue.encode(origin)) }
+        if manner == .move { put(FactKey(entity: new, attribute: ItemAttribute.origin), FactValue.encode(origin)) }
         for attachment in item.attachments { try add(attachment, to: new) }
         guard let lock = item.lock else { return }
         for file in lock.files { try add(file) }
@@ -148,9 +169,10 @@ private struct ItemTransfer {
     private func requireReplaceable(_ known: Item, by origin: ItemOrigin) throws {
         if known.moved != nil { return }
         let key = FactKey(entity: known.id, attribute: ItemAttribute.origin)
-        guard known.origin?.vault == origin.vault,
-            let arrival = try into.reader.facts(of: known.id).filter({ $0.key == key }).winner?.dot,
-            try into.reader.newestDot(of: known.id) == arrival
+        var standing = try into.reader.facts(of: known.id)
+        try into.reader.forEachEntity(withPrefix: AttachmentID.prefix(for: known.id)) { _, facts in standing += facts }
+        guard known.origin?.vault == origin.vault, let arrival = standing.filter({ $0.key == key }).winner?.dot,
+            standing.allSatisfy({ $0.dot == arrival })
         else { throw CoreError(.itemExists, at: known.title) }
     }
 

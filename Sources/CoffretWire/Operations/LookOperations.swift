@@ -97,13 +97,18 @@ package struct LoginMatch: StoreOperation {
     package var path: String?
     package var username: String?
     package var vault: String?
+    package var includesGuests: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("protocol", \.protocolName, "such as `https`"),
         RecordField("host", \.host, "with the port, if it is not the usual one"),
         RecordField("path", \.path, "the same, where the item's address has one; without it any"),
-        RecordField("username", \.username, "the same, where the item has one; without it any"), .vaultOrAll(\.vault))
+        RecordField("username", \.username, "the same, where the item has one; without it any"), .vaultOrAll(\.vault),
+        RecordField(
+            "includesGuests", \.includesGuests,
+            "nobody named the vault: those of other people are looked into too, as far as that is allowed, and it is left out where it is not"
+        ))
 
     package struct Answer: Record {
         package static let recordName = "login-matches"
