@@ -11,6 +11,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case itemNotFound = "core.item.not-found"
         /// Several items answer to the reference; `candidates` names them.
         case itemAmbiguous = "core.item.ambiguous"
+        /// Another version of the item stands in the vault that it is to come into.
+        case itemExists = "core.item.exists"
         /// The item is of a kind, or holds a value, that this version does not know how to change.
         case itemUnsupported = "core.item.unsupported"
         /// The edit has no effect that could be written, or names a field that does not exist.

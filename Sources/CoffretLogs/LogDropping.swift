@@ -169,8 +169,7 @@ extension LogRepository {
         let meet = { (name: BlobName) in live.insert(name).inserted }
         let roots = try ask { (machine) throws(StorageError) -> [BlobName] in
             var roots = [machine.baseRoot]
-            // Moments begin at the tree below which history was dropped.
-            roots.append(machine.droppedBelow.flatMap { machine.members.chain.links[$0].checkpoint?.root })
+            roots += machine.dropRoots.map { machine.members.chain.links[$0].checkpoint?.root }
             if let kept = try? KeptState(decoding: blobs.state.kept) {
                 try files.indexes.walk(files.indexes.stored(kept.index), visit: meet) { _ in }
                 try files.indexes.walk(files.indexes.stored(kept.items), visit: meet) { _ in }

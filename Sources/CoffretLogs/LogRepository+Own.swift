@@ -1,9 +1,35 @@
 // This copy's own log, as syncs and statements use it. The one thing to keep true: a log that another copy writes, too, is
 // left, and no own word that nobody else has goes with it (I1 to I4).
 
+package import CoffretBase
 internal import CoffretCrypto
 package import CoffretHistory
 package import CoffretStorage
+
+/// Own work that is written again as one entry (I4).
+package struct LostWork: Sendable {
+    /// The entry that is written again; nil: what it left in a tree is.
+    package let entry: VerifiedEntry?
+    /// nil: no entry had these changes.
+    package let dot: Dot?
+    package let height: Height
+    /// Where there is no entry.
+    let changes: [Change]
+
+    package init(_ entry: VerifiedEntry) {
+        (self.entry, dot, height, changes) = (entry, entry.dot, entry.height, [])
+    }
+
+    init(dot: Dot?, height: Height, changes: [Change]) {
+        (entry, self.dot, self.height, self.changes) = (nil, dot, height, changes)
+    }
+
+    package static func < (left: LostWork, right: LostWork) -> Bool {
+        if left.height != right.height { return left.height < right.height }
+        guard let dot = left.dot, let other = right.dot else { return left.dot != nil && right.dot == nil }
+        return dot < other
+    }
+}
 
 extension LogRepository {
     /// The context that an own entry would have now; nil where this device may not write, or has no key for it. An own log
@@ -73,20 +99,26 @@ extension LogRepository {
         return found.reversed()
     }
 
-    /// I4: writes own entries again, each as one of this copy's own log. Changes, values and times stay.
+    /// I4: writes own work again, each part as one entry of this copy's own log. Changes, values and times stay.
     ///
-    /// - Parameter entries: in their order.
+    /// - Parameters:
+    ///   - works: in their order.
+    ///   - now: the time of what has none.
     /// - Throws: `.readOnly` where no own entry can be written now; those before it are written.
-    package func writeAgain(_ entries: [VerifiedEntry]) throws(StorageError) {
+    package func writeAgain(_ works: [LostWork], now: Milliseconds) throws(StorageError) {
         var rewriting = Rewriting()
-        for entry in entries {
+        for work in works {
             let batch = try beginBatch()
             do throws(StorageError) {
-                let new = try nextPlace()
-                let changes = rewriting.rewrite(
-                    try files.changes(of: entry), of: entry.dot, as: Dot(new.context.instance, new.place.number))
+                var changes = work.changes
+                if let entry = work.entry { changes = try files.changes(of: entry) }
+                if let dot = work.dot {
+                    let new = try nextPlace()
+                    changes = rewriting.rewrite(
+                        changes, of: dot, as: Dot(new.context.instance, new.place.number))
+                }
                 for change in changes { batch.add(change) }
-                try batch.commit(time: entry.body.time, rewrites: entry.dot)
+                try batch.commit(time: work.entry?.body.time ?? now, rewrites: work.dot)
             } catch {
                 batch.cancel()
                 throw error
@@ -109,13 +141,55 @@ extension LogRepository {
         }
     }
 
-    /// I4: own entries of a log that was left that do not count any more.
-    package func lostEntries(of instance: InstanceID, tip: EntryMark) throws(StorageError) -> [VerifiedEntry] {
-        let own = Set(try branch(of: instance, from: tip, above: 0).map(\.name))
-        return try ask { (machine) throws(StorageError) in
-            try machine.entriesToWriteAgain(
-                of: instance, remembered: Frontier([instance: tip]), isOwn: { own.contains($0) })
+    /// I4: own work in a log that was left, where it does not count any more: entries that are kept, and of others what
+    /// stands in a tree.
+    ///
+    /// - Parameter tip: the newest entry there that this copy wrote and does not write again otherwise.
+    package func lostWork(of instance: InstanceID, tip: EntryMark) throws(StorageError) -> [LostWork] {
+        let branch = try branch(of: instance, from: tip, above: 0)
+        let (own, lowest) = (Set(branch.map(\.name)), branch.first?.number ?? tip.number + 1)
+        let (entries, tree) = try step { (machine) throws(StorageError) -> ([VerifiedEntry], LostTree?) in
+            let last = try machine.lastCommonNumber(of: instance) ?? .max
+            // Entries below a gap are none of the branch that won.
+            let entries = try machine.entriesToWriteAgain(of: instance, remembered: Frontier([instance: tip])) { entry in
+                own.contains(entry.name) || last < entry.number && entry.number < lowest
+            }
+            return (entries, try machine.lostTree(of: instance))
         }
+        let works = entries.map { LostWork($0) }
+        guard let tree else { return works }
+        return try lostWork(in: tree, without: Set(entries.map(\.dot))) + works
+    }
+
+    /// The facts of entries that are kept no more, and retractions of what was deleted for good.
+    private func lostWork(in tree: LostTree, without kept: Set<Dot>) throws(StorageError) -> [LostWork] {
+        var facts: [Dot: [Fact]] = [:]
+        var standing: Set<EntityID> = []
+        try files.facts.walk(files.facts.stored(tree.root), visit: { _ in true }) { (fact) throws(StorageError) in
+            if tree.purges[fact.key.entity] != nil { standing.insert(fact.key.entity) }
+            guard tree.dots.contains(fact.dot), !kept.contains(fact.dot) else { return }
+            facts[fact.dot, default: []].append(fact)
+        }
+        let present = try present()
+        var works: [LostWork] = []
+        for (dot, facts) in facts.sorted(by: { $0.key < $1.key }) {
+            var changes: [Change] = []
+            for fact in facts where try !present.facts(under: fact.key).contains(fact) {
+                changes.append(Change(key: fact.key, content: fact.content.inEntry, replaces: []))
+            }
+            if let height = facts.first?.height, !changes.isEmpty {
+                works.append(LostWork(dot: dot, height: height, changes: changes))
+            }
+        }
+        var retractions: [Change] = []
+        for (entity, accepted) in tree.purges where !standing.contains(entity) {
+            let facts = try present.facts(of: entity).filter { accepted.covers($0.dot) && !tree.dots.contains($0.dot) }
+            for (key, facts) in Dictionary(grouping: facts, by: \.key) {
+                retractions.append(Change(key: key, content: .retraction, replaces: facts.map(\.dot).sorted()))
+            }
+        }
+        if !retractions.isEmpty { works.append(LostWork(dot: nil, height: .max, changes: retractions)) }
+        return works
     }
 
     /// Whether a link that was taken closed or ended a log.

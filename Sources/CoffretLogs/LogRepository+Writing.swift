@@ -44,7 +44,7 @@ extension LogRepository {
     }
 
     /// Before the chains are here nobody can tell, and nothing can be written either.
-    private var mayAccountWrite: Bool {
+    package var mayAccountWrite: Bool {
         get throws(StorageError) {
             let account = author.accountID
             return try ask { (machine) in

@@ -46,8 +46,8 @@ extension LogSync {
             }
             // Of a log that K1 closed a person decides.
             if own {
-                let lost = try repository.lostEntries(of: left.instance, tip: tip)
-                guard try writeAgain([lost], isWithdrawn: false) else { continue }
+                let lost = try repository.lostWork(of: left.instance, tip: tip)
+                guard try writeAgain(lost) else { continue }
             }
             memory.leftLogs.removeAll { $0 == left }
             try repository.remember(memory.merged(in: repository))
@@ -84,7 +84,7 @@ extension LogSync {
                 alone.append(later)
             }
         }
-        guard try writeAgain(alone, isWithdrawn: true) else { return }
+        guard try writeAgain(alone.flatMap { $0.map { LostWork($0) } }, withdrawing: alone) else { return }
         for log in left where !memory.leftLogs.contains(where: { $0.instance == log.instance }) {
             if memory.leftLogs.count < LogMemory.leftCountMax { memory.leftLogs.append(log) }
         }
@@ -105,18 +105,19 @@ extension LogSync {
     }
 
     /// - Returns: false where this device can write no entry now; it is tried again.
-    private func writeAgain(_ logs: [[VerifiedEntry]], isWithdrawn: Bool) throws -> Bool {
-        // Each behind what it may have seen.
-        let entries = logs.flatMap(\.self).sorted { ($0.height, $0.dot) < ($1.height, $1.dot) }
-        guard !entries.isEmpty else { return true }
+    ///
+    /// - Parameter logs: entries that only this copy has; they leave their logs first.
+    private func writeAgain(_ works: [LostWork], withdrawing logs: [[VerifiedEntry]] = []) throws -> Bool {
+        guard !works.isEmpty else { return true }
         guard try repository.ownContext() != nil else { return false }
         // Nothing that is written says that it has seen them. Their blobs lie here until the next compaction.
-        for log in logs where isWithdrawn {
+        for log in logs {
             if let first = log.first { try repository.withdraw(log, of: first.instance) }
         }
-        try repository.writeAgain(entries)
+        // Each behind what it may have seen.
+        try repository.writeAgain(works.sorted(by: <), now: now)
         try repository.checkpoint()
-        report.writtenAgainCount += entries.count
+        report.writtenAgainCount += works.count
         return true
     }
 

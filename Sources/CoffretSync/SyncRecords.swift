@@ -77,7 +77,7 @@ package struct AgentSyncWork: Equatable, Sendable {
 /// receiving or 1 sending, items done, of how many or null, bytes, of files of how many or null], locked (flock) by the
 /// process that syncs, so that one that was ended does not seem to go on; `settings/off`, empty: the agent does not sync;
 /// `files-VAULT` = [1, code], why files do not come; `settings/asked-VAULT`, empty: they stay at the server until somebody
-/// asks for them. Spec: Spec/sync.md.
+/// asks for them; `settings/uses-VAULT`: words for what programs may use another person's vault. Spec: Spec/sync.md.
 package struct SyncRecords: Sendable {
     private static let byteCountMax = 4_096
     private static let codeByteCountMax = 256
@@ -208,6 +208,19 @@ package struct SyncRecords: Sendable {
     package func setDefaultVault(_ vaultHex: String) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
         try fileSystem.replaceFile(defaultVaultPath, with: Array(vaultHex.utf8), isShared: true)
+    }
+
+    private func usesPath(_ vaultHex: String) -> String { PathText.join(settingsFolder, "uses-" + vaultHex) }
+
+    /// The words for what programs may use another person's vault; none if nobody allowed anything.
+    package func guestUses(_ vaultHex: String) -> [String] {
+        let bytes = try? fileSystem.readFile(usesPath(vaultHex), byteCountMax: Self.codeByteCountMax)
+        return bytes.map { String(decoding: $0, as: UTF8.self).split(separator: " ").map(String.init) } ?? []
+    }
+
+    package func setGuestUses(_ vaultHex: String, _ words: [String]) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        try fileSystem.replaceFile(usesPath(vaultHex), with: Array(words.joined(separator: " ").utf8), isShared: true)
     }
 
     private var lookPath: String { PathText.join(settingsFolder, "look") }

@@ -129,6 +129,19 @@ package import CGTK
         unsafe gtk_widget_add_controller(widget, clicks.opaque)
     }
 
+    /// Calls `action` once, after the widget was drawn for the first time.
+    package func afterFrame(_ action: @escaping () -> Void) {
+        var isDrawn = false
+        let held = Action {
+            defer { isDrawn = true }
+            if isDrawn { action() }
+            return !isDrawn
+        }
+        _ = unsafe gtk_widget_add_tick_callback(
+            widget, { _, _, held in unsafe Widget.run(held) ? 1 : 0 }, Unmanaged.passRetained(held).toOpaque(),
+            { held in unsafe Unmanaged<Action>.fromOpaque(held!).release() })
+    }
+
     private static func run(_ held: UnsafeMutableRawPointer?) -> Bool {
         unsafe Unmanaged<Action>.fromOpaque(held!).takeUnretainedValue().run()
     }

@@ -15,7 +15,10 @@ internal import Glibc
     private let window: Widget
     private let stack: Widget
     private let cover: Widget
-    private let page: PageView
+    private let files: PageFiles
+    /// Begins behind the lock screen, once that has been drawn.
+    private var page: PageView?
+    private let overlay = unsafe Widget(gtk_overlay_new())
     private let loop: OpaquePointer
     private let attendant: Attendant
     private let clipboard = ClipboardCommands()
@@ -40,9 +43,8 @@ internal import Glibc
         """
 
     init(store: String, files: PageFiles, environment: ProcessEnvironment) {
-        (self.store, self.environment) = (store, environment)
+        (self.store, self.files, self.environment) = (store, files, environment)
         unsafe loop = g_main_loop_new(nil, 0)!
-        page = PageView(files)
         window = unsafe Widget(gtk_window_new())
         attendant = Attendant(over: window)
         stack = unsafe Widget(gtk_stack_new())
@@ -76,8 +78,6 @@ internal import Glibc
         ground.add(style: "locked")
         unsafe gtk_widget_set_vexpand(lock.widget.widget, 1)
         unsafe gtk_stack_add_named(stack.opaque, ground.widget, "locked")
-        let overlay = unsafe Widget(gtk_overlay_new())
-        unsafe gtk_overlay_set_child(overlay.opaque, page.widget.widget)
         unsafe gtk_overlay_add_overlay(overlay.opaque, cover.widget)
         unsafe gtk_stack_add_named(stack.opaque, overlay.widget, "page")
         let frame = unsafe window.window
@@ -104,12 +104,22 @@ internal import Glibc
     func run() {
         if LockWatch.isUnlocked(store, environment) { open() } else { show(locked: nil) }
         raise()
+        window.afterFrame { [unowned self] in _ = begunPage() }
         let ends = [SIGTERM, SIGINT, SIGHUP].map { signal in
             Source.signal(signal) { [unowned self] in unsafe g_main_loop_quit(loop) }
         }
         unsafe g_main_loop_run(loop)
         ends.forEach { $0.remove() }
-        page.end()
+        page?.end()
+    }
+
+    /// The page, which may wait for its store. WebKit takes longer to start than all the rest of the window.
+    private func begunPage() -> PageView {
+        if let page { return page }
+        let page = PageView(files)
+        self.page = page
+        unsafe gtk_overlay_set_child(overlay.opaque, page.widget.widget)
+        return page
     }
 
     // MARK: Open and locked
@@ -128,6 +138,7 @@ internal import Glibc
             clipboard.perform(request, store: store, reply: reply)
         }
         self.desk = desk
+        let page = begunPage()
         page.open { [unowned self, unowned desk] body, reply in
             desk.take(body) { message in reply(message) }
             listen()
@@ -160,7 +171,7 @@ internal import Glibc
 
     /// Lets go of all that the page has.
     private func close() {
-        page.end()
+        page?.end()
         for source in sources.values { source.remove() }
         sources = [:]
         desk?.end()

@@ -33,6 +33,8 @@ internal import Glibc
     private var found: [SummaryMessage] = []
     private var chosen = 0
     private var timer: Source?
+    /// `coffret unlock`, which ends with the agent's question.
+    private var asking: ChildProcess?
     /// A window that was never in front is not left.
     private var wasInFront = false
 
@@ -53,8 +55,8 @@ internal import Glibc
         window.onClosing { [unowned self] in end() }
         window.on("notify::is-active") { [unowned self] in
             let isInFront = unsafe gtk_window_is_active(window.window) != 0
-            // The agent's question is in front while the store is locked.
-            if wasInFront, !isInFront, session != nil { end() }
+            // The agent's question comes in front of it, and late where others have opened the store meanwhile.
+            if wasInFront, !isInFront, session != nil, !isAsked { end() }
             wasInFront = isInFront
         }
     }
@@ -79,17 +81,27 @@ internal import Glibc
         connect()
         guard session == nil else { return search() }
         say("The vault is locked. Coffret asks you to unlock it.")
-        _ = try? ChildProcess.start(
+        asking = try? ChildProcess.start(
             [program, "unlock", "--store", store], input: .null, output: .null, error: .null,
             environment: ["COFFRET_PASSPHRASE_FILE": ""], isDetached: true)
+        timer?.remove()
         timer = .timer(seconds: 1) { [unowned self] in
             connect()
-            guard session != nil else { return true }
+            guard session != nil else {
+                if !isAsked { say("The vault is locked. Enter asks again.") }
+                return true
+            }
             timer = nil
             search()
             unsafe gtk_window_present(window.window)
             return false
         }
+    }
+
+    /// Whether the question stands.
+    private var isAsked: Bool {
+        if asking?.poll() != nil { asking = nil }
+        return asking != nil
     }
 
     private func connect() {
@@ -163,7 +175,7 @@ internal import Glibc
         case GDK_KEY_Escape: end()
         case GDK_KEY_Down where !found.isEmpty: chosen = min(chosen + 1, found.count - 1)
         case GDK_KEY_Up where !found.isEmpty: chosen = max(chosen - 1, 0)
-        case GDK_KEY_Return, GDK_KEY_KP_Enter: copy()
+        case GDK_KEY_Return, GDK_KEY_KP_Enter: if session != nil { copy() } else if !isAsked { open() }
         default: return false
         }
         select()

@@ -108,7 +108,7 @@ struct MachineOwnTests {
         machine.sync(world, [one, lost, more, other])
         let wrote: Set<BlobName> = [one.name, lost.name, more.name]
         let remembered = Frontier([log.instance: lost.mark])
-        let again = machine.entriesToWriteAgain(of: log.instance, remembered: remembered) { wrote.contains($0) }
+        let again = machine.entriesToWriteAgain(of: log.instance, remembered: remembered) { wrote.contains($0.name) }
         #expect(again == [lost, more])
         #expect(machine.entriesToWriteAgain(of: log.instance, remembered: remembered) { _ in false } == [])
         var rewriting = Rewriting()

@@ -70,4 +70,52 @@ struct LogCopyTests {
         #expect(report.sentCount == 0 && report.writtenAgainCount == 0)
         try Self.expectOneState(person, copy, [2: "of the first\nagain\n", 3: "of the copy\n"])
     }
+
+    /// What the first copy wrote was acknowledged, accepted by a link, and dropped: nothing of it is kept but the facts in a tree.
+    @Test("entries that were dropped, or went with a deletion for good, are written again when their branch loses (I4)")
+    func droppedBranch() throws {
+        let person = try LogExchangeTests.person()
+        let third = try person.addDevice()
+        let (one, two) = (person.devices[0], person.devices[1])
+        let (clear, sealed) = (LogDevice.text(5), FactKey(entity: LogDevice.text(6).entity, attribute: "sealed"))
+        try two.put(LogDevice.text(1), "shared\n")
+        try two.put(clear, "in clear\n")
+        for device in [two, one, third] { try device.sync() }
+        let copy = try LogDevice(copying: two)
+        try two.put(LogDevice.text(2), "of the first\n")
+        // The tip goes for good with the text, and a value of its own is in it.
+        try two.repository.commit(
+            [LogChange(key: sealed, value: Array("sealed".utf8)), LogChange(key: clear, value: nil)], time: two.now)
+        var options = LogSync.Options()
+        (options.writesCheckpoint, options.purges) = (true, [clear.entity])
+        let link = try #require(try two.sync(options).purgeLink)
+        let plan = try #require(try two.repository.droppingPlan(below: link, unacknowledged: two.unacknowledged()))
+        #expect(try two.repository.drop(plan, unacknowledged: two.unacknowledged()) == nil)
+        try two.compact()
+        // The copy sees nothing of it, and forks the log; others come to know its branch first.
+        try copy.put(LogDevice.text(3), "of the copy\n")
+        copy.lie = { reply in
+            guard case .page(let page) = reply else { return reply }
+            return .page(LogPage(objects: [], cursor: page.cursor, hasMore: page.hasMore))
+        }
+        _ = try LogExchangeTests.failure { try copy.sync() }
+        options.purges = []
+        _ = try LogExchangeTests.failure { try copy.sync(options) }
+        copy.lie = { $0 }
+        let all = [copy, two, one, third]
+        for _ in 0..<8 {
+            for device in all { try device.sync() }
+            person.server.clock.now += 9 * 3_600_000
+        }
+        for device in all {
+            #expect(try device.facts() == one.facts())
+            #expect(try device.shown(LogDevice.text(1)) == "shared\n")
+            #expect(try device.shown(LogDevice.text(2)) == "of the first\n")
+            #expect(try device.shown(LogDevice.text(3)) == "of the copy\n")
+            #expect(try device.repository.present().facts(under: sealed).count == 1)
+            #expect(try device.shown(clear) == nil)
+        }
+        let ended = try one.repository.ask { (machine) in !machine.members.newestState.ended.isEmpty }
+        #expect(ended)
+    }
 }

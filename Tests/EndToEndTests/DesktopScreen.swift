@@ -52,10 +52,16 @@ final class DesktopScreen {
     }
 
     /// Waits for a window by its title, and gives it the keyboard.
+    ///
+    /// - Parameter process: the program of the window, with a pipe for its messages; where it has ended nobody waits.
     @discardableResult
-    func window(_ title: String) throws -> String {
+    func window(_ title: String, of process: SpawnedProcess? = nil) throws -> String {
         var found = ""
         try Waiting.until("a window \(title)") {
+            if let process, !process.isRunning {
+                let words = String(decoding: process.readError(), as: UTF8.self)
+                throw CoffretRunner.Failed(text: "\(title) ended with \(process.wait()): \(words)")
+            }
             let result = try xdotool("search", "--onlyvisible", "--name", title)
             found = result.text.split(separator: "\n").last.map(String.init) ?? ""
             return !found.isEmpty

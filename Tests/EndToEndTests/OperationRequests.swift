@@ -406,17 +406,7 @@ extension OperationTests {
         add(ServerLeave(), refusedAs: "cli.presence.unavailable")
         add(RescueList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(RescueSettle()) { $0.isTaken = true }
-        add(ShareList())
-        add(ShareList()) { $0.vault = "Personal" }
-        add(ShareRequests()) { $0.includesStrangers = true }
-        add(ShareAdd(), refusedAs: "account.person.unknown") {
-            ($0.vault, $0.person, $0.isTrial) = ("Personal", "nobody", true)
-        }
-        add(ShareAnswer(), refusedAs: "sharing.member.unknown") { $0.vault = "no such vault" }
-        add(ShareChange(), refusedAs: "sharing.member.unknown") { ($0.vault, $0.person) = ("Personal", "nobody") }
-        add(ShareChange(), refusedAs: "cli.vault.not-synced") { ($0.vault, $0.person) = ("Work", "nobody") }
-        add(ShareLeave(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" }
-        add(ShareReview()) { $0.vault = "Personal" }
+        list += sharing
         add(RescueSettle(), refusedAs: "operation.request.invalid") { $0.itemCount = 1 }
         add(SettingsEdit()) { ($0.syncs, $0.opensWhenAsked, $0.look) = (false, true, .dark) }
         add(SettingsRead())

@@ -21,7 +21,8 @@ with sync_playwright() as playwright:
     person.open()
     wait("the counts", "/4\\d\\d/.test(document.querySelector('.side').innerText)")
     lists = [each for each in names("item.list") if each.get("givesExcerpts")]
-    check("the first list is one request for a hundred rows", len(lists) == 1 and lists[0]["limit"] == 100, lists)
+    check("the first list is one request for a few rows", len(lists) == 1 and lists[0]["limit"] == 40, lists)
+    check("nothing is asked before it but vaults, look and drafts", [each["do"] for each in asked[:[each["do"] for each in asked].index("item.list")]] == ["draft.settle", "front.hello", "vault.list", "settings.read"], [each["do"] for each in asked])
     check("of all rows, those that are seen are nodes", evaluate(rows) < 30, evaluate(rows))
     check("all are said to be there", evaluate("document.querySelector('.rows .item').getAttribute('aria-setsize')") == evaluate("document.querySelector('.sum').innerText.match(/\\d+/)[0]"))
 
@@ -32,12 +33,22 @@ with sync_playwright() as playwright:
 
     asked.clear()
     page.keyboard.press("Control+f")
-    page.keyboard.type("longest", delay=30)
-    wait("what was found", "document.querySelector('.rows').getAttribute('aria-label') === 'Found for longest'")
+    evaluate("window.drawn = 0; new MutationObserver((changes) => { window.drawn += changes.length; }).observe(document.querySelector('.side'), { subtree: true, childList: true })")
+    # Letter by letter, each when the one before it is drawn: a search each.
+    for letter in range(7):
+        page.keyboard.type("longest"[letter])
+        wait("what was found", f"document.querySelector('.rows').getAttribute('aria-label') === 'Found for {'longest'[:letter + 1]}'")
     searches = names("item.search")
     check("a key is one search", [each["query"] for each in searches] == ["longest"[:length] for length in range(1, 8)], searches)
-    check("for a hundred rows at most", all(each["limit"] == 100 for each in searches))
+    check("for a few rows", all(each["limit"] == 40 for each in searches))
     check("and nothing else is asked", len(asked) == len(searches), [each["do"] for each in asked])
+    check("the other panes are drawn once, and not for each key", evaluate("window.drawn") == 1, evaluate("window.drawn"))
+    # All at once, while the session is busy: it works on the first and the last.
+    asked.clear()
+    page.keyboard.press("Control+f")
+    evaluate("(() => { const input = document.querySelector('#search'); for (const word of ['s', 'su', 'sum', 'summer', 'longest', 'longest summer']) { input.value = word; input.dispatchEvent(new Event('input')); } })()")
+    wait("the last of them", "document.querySelector('.rows').getAttribute('aria-label') === 'Found for longest summer' && /found/.test(document.querySelector('.sum').innerText)")
+    check("keys that come meanwhile are one search", [each["query"] for each in names("item.search")] == ["s", "longest summer"], names("item.search"))
 
     person.click_row("Log of the longest summer")
     wait("the long note", "document.querySelector('.CodeMirror')?.CodeMirror.lineCount() === 3600")

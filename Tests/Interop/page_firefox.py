@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The page in Firefox, by keys alone: list, search, writing, a login, history, screens, the bounds of a tab, and the lock.
 
-Usage: page_firefox.py ADDRESS FOLDER
-Lines on standard input: `locked` once the store was locked outside. Writes `ready` when it waits for that. Exit code 77: no browser.
+Usage: page_firefox.py FOLDER
+Lines on standard input: the address, once it has written `started`: a page's code is good for a minute, and a browser may take longer
+to start. Then `locked` once the store was locked outside. Writes `ready` when it waits for that. Exit code 77: no browser.
 """
-import fcntl, glob, json, os, sys, time
+import fcntl, glob, json, os, socket, sys, time
 
 try:
     import axe_playwright_python
+    from marionette_driver import errors
     from marionette_driver.keys import Keys
     from marionette_driver.marionette import Marionette
 except ImportError:
@@ -17,11 +19,10 @@ if not os.path.exists("/usr/bin/firefox-esr"):
 
 AXE = open(glob.glob(os.path.dirname(axe_playwright_python.__file__) + "/**/axe*.js", recursive=True)[0]).read()
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
-address, folder = sys.argv[1], sys.argv[2]
-origin = address.split("/#")[0]
+folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
 #: One browser at a time in a checkout.
-TURN = open(__file__)
+TURN = open(os.path.dirname(os.path.abspath(__file__)) + "/browsers.py")
 fcntl.flock(TURN, fcntl.LOCK_EX)
 
 
@@ -31,17 +32,29 @@ def check(what, holds, seen=""):
     print("held:", what, flush=True)
 
 
-firefox = Marionette(bin="/usr/bin/firefox-esr", headless=True, gecko_log=folder + "/gecko.log", startup_timeout=240,
-                     prefs={"app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "network.dns.localDomains": address.split("//")[1].split(":")[0], "network.proxy.type": 0})
+# The usual port may be that of another checkout's Firefox, which answers there and refuses a second session.
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+firefox = Marionette(bin="/usr/bin/firefox-esr", port=port, headless=True, gecko_log=folder + "/gecko.log", startup_timeout=240,
+                     prefs={"app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "network.proxy.type": 0})
 
 
 def evaluate(expression):
     return firefox.execute_script(f"return ({expression})", sandbox=None)
 
 
+def holds(expression):
+    """A part of the page that is not there yet is no fault."""
+    try:
+        return evaluate(expression)
+    except errors.JavascriptException:
+        return False
+
+
 def wait(what, expression, seconds=120):
     end = time.monotonic() + seconds
-    while not evaluate(expression):
+    while not holds(expression):
         if time.monotonic() > end:
             raise AssertionError(f"waited for {what}; {evaluate('document.body.innerText')[:1500]}")
         time.sleep(0.05)
@@ -49,7 +62,16 @@ def wait(what, expression, seconds=120):
 
 
 def keys(*parts):
-    firefox.get_active_element().send_keys(*parts)
+    # What has the keyboard may be drawn again while it is looked for.
+    end = time.monotonic() + 60
+    while True:
+        try:
+            firefox.get_active_element().send_keys(*parts)
+            return
+        except (errors.NoSuchElementException, errors.StaleElementException):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def focus(selector):
@@ -57,11 +79,18 @@ def focus(selector):
 
 
 def press(name, place="document"):
-    """A button by its words, by the keyboard."""
+    """A button by its words, by the keyboard; again where the page was drawn anew between focus and key."""
     found = f"[...{place}.querySelectorAll('button')].find((each) => (each.getAttribute('aria-label') ?? each.innerText).includes({json.dumps(name)}))"
-    wait(f"the button {name}", f"{found} !== undefined")
-    evaluate(f"{found}.focus()")
-    keys(Keys.ENTER)
+    evaluate("(() => { document.pressed = 0; document.onclick = () => { document.pressed += 1; }; return 0; })()")
+    end = time.monotonic() + 120
+    while evaluate("document.pressed") == 0:
+        if time.monotonic() > end:
+            raise AssertionError(f"the button {name} cannot be pressed; {evaluate('document.body.innerText')[:1500]}")
+        if holds(f"((button) => {{ button.focus(); return document.activeElement === button; }})({found})"):
+            keys(Keys.ENTER)
+        else:
+            time.sleep(0.05)
+    print("held: pressed", name, flush=True)
 
 
 def screen(name):
@@ -76,6 +105,9 @@ def screen(name):
 try:
     firefox.start_session()
     firefox.set_window_rect(width=1440, height=900)
+    print("started", flush=True)
+    address = sys.stdin.readline().strip()
+    origin = address.split("/#")[0]
     firefox.navigate(address)
     wait("the list", "document.querySelectorAll('.rows .item').length > 3")
     check("the code left the address", firefox.get_url() == origin + "/", firefox.get_url())

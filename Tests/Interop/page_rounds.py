@@ -99,6 +99,16 @@ class World:
     def notes(self):
         return [each for each in json.loads(self.coffret("ls", "--json", "--all"))["items"] if not each["isTrashed"]]
 
+    def state(self):
+        """For the one who reads of a failure."""
+        def tried(ask):
+            try:
+                return ask()
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
+        logs = "".join(f"\n{path.name}: {path.read_text(errors='replace')[-600:]}" for path in sorted(folder.glob("*.log")))
+        return f"load {os.getloadavg()[0]:.1f}, drafts {self.is_kept()}, agent {self.agent in processes()}, sessions {tried(self.sessions)}, {tried(lambda: self.coffret('agent', 'status'))}{logs}"
+
     def new_note(self):
         # A session that ends a moment later would leave its draft to the note that comes.
         wait("all sessions to be over", lambda: not self.sessions())
@@ -131,9 +141,22 @@ class Tab:
         return self.front is None or self.front.poll() is not None
 
     def start(self):
-        self.front = subprocess.Popen([str(PRODUCTS / "coffret-web"), "--store", str(self.world.store), "--page", str(self.world.page)], env=self.world.asking, stdout=subprocess.PIPE, text=True)
+        with open(folder / "front.log", "w") as log:
+            self.front = subprocess.Popen([str(PRODUCTS / "coffret-web"), "--store", str(self.world.store), "--page", str(self.world.page)], env=self.world.asking, stdout=subprocess.PIPE, stderr=log, text=True)
+        address = self.front.stdout.readline().strip()
+        if not address:
+            raise AssertionError("the front gives no address")
         self.context = self.browser.new_context()
-        self.context.new_page().goto(self.front.stdout.readline().strip(), wait_until="commit")
+        self.context.new_page().goto(address, wait_until="commit", timeout=300_000)
+
+    def state(self):
+        shown = []
+        for page in self.context.pages if self.context else []:
+            try:
+                shown.append(page.inner_text("body", timeout=5_000)[:400])
+            except Exception as error:
+                shown.append(str(error)[:200])
+        return f"front {self.front and self.front.poll()}, shown {shown}"
 
     def kill(self, victim):
         if victim == "front":
@@ -173,7 +196,12 @@ class Window:
         return self.process is None or self.process.poll() is not None
 
     def start(self):
-        self.process = subprocess.Popen([str(PRODUCTS / "coffret-desktop"), "--store", str(self.world.store), "--page", str(self.world.page)], env=self.variables, stderr=subprocess.DEVNULL)
+        with open(folder / "window.log", "w") as log:
+            self.process = subprocess.Popen([str(PRODUCTS / "coffret-desktop"), "--store", str(self.world.store), "--page", str(self.world.page)], env=self.variables, stderr=log)
+
+    def state(self):
+        names = subprocess.run(["xdotool", "search", "--onlyvisible", "--name", ".", "getwindowname", "%@"], env=self.variables, capture_output=True, text=True).stdout.split("\n")
+        return f"window {self.process and self.process.poll()}, on the screen {names}, {sorted(line.split(' ')[0] for line in below(self.process.pid).values()) if self.process else []}"
 
     def kill(self, victim):
         if victim == "window":
@@ -235,19 +263,19 @@ def main():
         try:
             for number in range(ROUNDS):
                 surface = surfaces[number // ROUNDS_OF_A_NOTE % len(surfaces)]
-                if number % ROUNDS_OF_A_NOTE == 0:
-                    for each in surfaces:
-                        each.end()
-                    world.new_note()
-                    world.known = set()
-                if surface.is_gone():
-                    surface.end()
-                    surface.start()
                 victim = chance.choice(surface.victims)
                 try:
+                    if number % ROUNDS_OF_A_NOTE == 0:
+                        for each in surfaces:
+                            each.end()
+                        world.new_note()
+                        world.known = set()
+                    if surface.is_gone():
+                        surface.end()
+                        surface.start()
                     lost = round_(world, surface, victim)
-                except AssertionError as error:
-                    raise AssertionError(f"round {number} of seed {SEED}, {type(surface).__name__}: {error}") from None
+                except Exception as error:
+                    raise AssertionError(f"round {number} of seed {SEED}, {type(surface).__name__}, {victim}: {error}; {surface.state()}; {world.state()}") from error
                 counts[f"{type(surface).__name__.lower()}: {victim}"] += 1
                 if lost is not None:
                     losses.append(lost)

@@ -207,9 +207,12 @@ export class NoteEditor {
 
   /** @param {string} [failure] */
   showState(failure) {
-    this.dot.className = failure ? "dot bad" : this.isChanged || this.isSaving ? "dot wait" : "dot";
+    // With each key: only something else is drawn.
+    const dot = failure ? "dot bad" : this.isChanged || this.isSaving ? "dot wait" : "dot";
     if (this.kept !== this.text) this.status.removeAttribute("title");
-    this.status.textContent = failure ? `${words.notSaved}: ${failure}` : this.isChanged || this.isSaving ? words.saving : `Saved ${whenExactly(this.savedAt).replace(/^today /, "")}`;
+    if (this.dot.className !== dot) this.dot.className = dot;
+    const said = failure ? `${words.notSaved}: ${failure}` : this.isChanged || this.isSaving ? words.saving : `Saved ${whenExactly(this.savedAt).replace(/^today /, "")}`;
+    if (this.status.textContent !== said) this.status.textContent = said;
   }
 
   count() {

@@ -8,8 +8,9 @@ import { say, state, tell } from "./state.js";
 import { counted, kindWords, number, when, words } from "./words.js";
 import { newItem } from "./item.js";
 
-const pageSize = 100;
-const pageCountMax = 30;
+/** Rows of one request: more than a window shows, and no more than it may have to wait for. */
+const pageSize = 40;
+const pageCountMax = 75;
 /** Engines end somewhere below 17 million pixels. */
 const heightMax = 13_000_000;
 
@@ -18,6 +19,15 @@ let pages = new Map();
 let total = 0;
 let serial = 0;
 let sumText = "";
+/**
+ * The list that is asked for now, and the one that is wanted after it. No key waits for the lists of more than one key before it.
+ * @type {{ keepsPlace: boolean, began: number } | null}
+ */
+let running = null;
+/** @type {{ keepsPlace: boolean, began: number } | null} */
+let wanted = null;
+/** @type {Promise<void> | null} */
+let working = null;
 /** @type {{word: string, nearest: string[]}[]} */
 let corrections = [];
 let index = -1;
@@ -49,9 +59,10 @@ export const focusSearch = () => { input.focus(); input.select(); };
 export const focusRows = () => rows.focus();
 
 function search() {
+  const isOther = (state.query === "") !== (input.value === "");
   state.query = input.value;
   clear.hidden = !state.query;
-  tell("query");
+  if (isOther) tell("query");
   reload();
 }
 input.addEventListener("input", search);
@@ -80,9 +91,24 @@ async function fetchRows(offset) {
  * Asks again, from the beginning or where the list stands. The newest answer wins.
  * @param {{ keepsPlace?: boolean }} [options]
  */
-export async function reload(options = {}) {
-  const own = ++serial;
-  const began = performance.now();
+export function reload(options = {}) {
+  serial++;
+  wanted = { keepsPlace: options.keepsPlace === true && (wanted ?? running)?.keepsPlace !== false, began: performance.now() };
+  working ??= askInTurn();
+  return working;
+}
+
+async function askInTurn() {
+  while (wanted) {
+    [running, wanted] = [wanted, null];
+    await load(running);
+  }
+  running = working = null;
+}
+
+/** @param {{ keepsPlace: boolean, began: number }} options */
+async function load(options) {
+  const own = serial;
   const first = options.keepsPlace ? Math.floor(firstSeen() / pageSize) : 0;
   let found;
   try { found = await fetchRows(first * pageSize); } catch (error) { if (own === serial) tell("failed"), fail(error); return; }
@@ -91,7 +117,7 @@ export async function reload(options = {}) {
   total = found.total;
   corrections = found.corrections ?? [];
   const isSearch = state.query !== "";
-  const milliseconds = Math.max(1, Math.round(performance.now() - began));
+  const milliseconds = Math.max(1, Math.round(performance.now() - options.began));
   sumText = isSearch ? `${number(total)} found · ${milliseconds} ms` : state.view.filter.kind ? kindWords(String(state.view.filter.kind), total) : `${state.view.name} · ${counted(total, "item", "items")}`;
   sum.textContent = sumText;
   order.hidden = isSearch || state.view.special === "conflicts";
@@ -209,5 +235,5 @@ rows.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
 export const redraw = () => draw();
 
 /** Nothing of the store stays in the list. */
-export function dropList() { pages = new Map(); total = 0; serial++; input.value = ""; rows.replaceChildren(); }
+export function dropList() { pages = new Map(); total = 0; serial++; wanted = null; input.value = ""; rows.replaceChildren(); }
 export function emptySearch() { input.value = ""; clear.hidden = true; }

@@ -70,10 +70,10 @@ let app;
 
 async function start() {
   await begin();
-  state.front = await ask("front.hello");
-  await Promise.all([readVaults(), readLook()]);
-  // A page that begins is not kept from it by a text that cannot be saved now.
-  const drafts = await ask("draft.settle", {}, { byProgram: true }).catch((error) => { if (error instanceof Locked) throw error; return { items: [] }; });
+  // A page that begins is not kept from it by a text that cannot be saved now. The list comes after it: the session answers in turn.
+  const settling = ask("draft.settle", {}, { byProgram: true }).catch((error) => { if (error instanceof Locked) throw error; return { items: [] }; });
+  const [hello, drafts] = await Promise.all([ask("front.hello"), settling, readVaults(), readLook()]);
+  state.front = hello;
   const banner = state.front.front === "tab" ? el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
     el("button", { type: "button", class: "button small", onclick: (/** @type {any} */ event) => event.target.closest(".notice").remove() }, words.understood)) : null;
   app = el("div", { class: "app show-list" }, sidebar(), list(), pane());

@@ -47,8 +47,12 @@ export class LinePictures {
     this.shown = "";
     editor.on("changes", (/** @type {any} */ _, /** @type {any[]} */ changes) => {
       if (!this.files.length) return;
-      for (const change of changes) this.lookAt(change.from.line, change.from.line + change.text.length);
-      this.tellMoved();
+      let isOther = false;
+      for (const change of changes) {
+        // What a key leaves as it was is not looked for in all lines.
+        isOther = this.lookAt(change.from.line, change.from.line + change.text.length) || change.removed.length > 1 || isOther;
+      }
+      if (isOther) this.tellMoved();
     });
     this.setFiles(files);
   }
@@ -76,13 +80,18 @@ export class LinePictures {
     return this.files.filter((file) => names.has(file.name)).map((file) => file.id);
   }
 
-  /** @param {number} from @param {number} to the line after the last */
+  /**
+   * @param {number} from @param {number} to the line after the last
+   * @returns {boolean} whether a line shows other files than before
+   */
   lookAt(from, to) {
+    let isOther = false;
     this.editor.eachLine(Math.max(0, from), Math.min(to, this.editor.lineCount()), (/** @type {any} */ line) => {
       const wanted = namesIn(line.text).map((name) => this.files.find((file) => file.name === name)).filter(Boolean);
       const key = wanted.map((file) => file.id).join();
       const before = this.lines.get(line);
       if ((before?.key ?? "") === key) return;
+      isOther = true;
       for (const widget of before?.widgets ?? []) widget.clear();
       const entry = { key, widgets: /** @type {any[]} */ ([]) };
       this.lines.set(line, entry);
@@ -94,5 +103,6 @@ export class LinePictures {
         }, () => {});
       }
     });
+    return isOther;
   }
 }

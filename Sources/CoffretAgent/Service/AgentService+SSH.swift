@@ -8,6 +8,7 @@ internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretScripting
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 extension AgentService {
@@ -64,7 +65,9 @@ extension AgentService {
         ProcessHardening.apply()
         do {
             let store = try hosted.open(hosted.environment())
-            let keys = try SSHKeyring(store, vault: nil) { SSHConfirmation.ask($0, ProcessEnvironment()) }
+            let keys = try SSHKeyring(store, in: GuestVaults(store).vaults(nil, for: .ssh)) {
+                SSHConfirmation.ask($0, ProcessEnvironment())
+            }
             let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keys: keys)
             while client.serve() {}
             return 0

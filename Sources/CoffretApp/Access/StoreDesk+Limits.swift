@@ -9,7 +9,7 @@ internal import CoffretWire
 
 extension StoreDesk {
     /// The vaults that the session may know of, by name.
-    package var vaultRecords: [VaultRecord] { get throws { try store.vaults.filter(grant.admits) } }
+    package var vaultRecords: [VaultRecord] { get throws { try store.vaults.filter(admits) } }
 
     /// - Returns: nil where nothing is limited to tags.
     func itemsWithin(_ vault: Vault) throws -> [ItemSummary]? {
@@ -31,7 +31,10 @@ extension StoreDesk {
 
     /// Reads values behind references, within the limits of the session.
     func secretResolver() -> SecretResolver {
-        SecretResolver(store: store, admits: grant.admits) { vault in
+        let guests = guests
+        return SecretResolver(
+            store: store, admits: admits, needsWholeIDs: { try !guests.allows($0, for: .run) }
+        ) { vault in
             try self.itemsWithin(vault).map { Set($0.map(\.id)) }
         }
     }

@@ -135,7 +135,7 @@ extension BridgeDesk {
     func passkeys(_ site: String, among ids: [[UInt8]]?) throws -> [FoundPasskey] {
         let place = WebPlace(protocolName: "https", host: site)
         var found: [FoundPasskey] = []
-        for record in try desk.records(nil) {
+        for record in try desk.records(nil, for: .browser) {
             let vault = try desk.vault(record)
             for candidate in try desk.within(LoginMatch.candidates(place, vault)) {
                 let item = try vault.item(candidate.id)

@@ -78,7 +78,7 @@ package struct BridgeDesk {
     func logins(_ origin: WebOrigin) throws -> [Item] {
         let place = WebPlace(protocolName: origin.scheme, host: origin.host)
         var items: [Item] = []
-        for record in try desk.records(nil) {
+        for record in try desk.records(nil, for: .browser) {
             let vault = try desk.vault(record)
             let candidates = try desk.within(LoginMatch.candidates(place, vault))
             items += try candidates.map { try vault.item($0.id) }.filter { Self.fits($0, place) }
@@ -103,7 +103,7 @@ package struct BridgeDesk {
         var filter = ItemFilter()
         filter.kinds = [.login]
         var hosts: Set<String> = []
-        for record in try desk.records(nil) {
+        for record in try desk.records(nil, for: .browser) {
             let vault = try desk.vault(record)
             for summary in try vault.list(filter, limit: Self.addressItemCountMax) {
                 let item = try vault.item(summary.id)

@@ -3,7 +3,9 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretLogs
 internal import CoffretSearch
 internal import CoffretStorage
 internal import CoffretTerminal
@@ -38,10 +40,24 @@ struct ItemListing {
     fileprivate(set) var totalCount = 0
     /// In the order in which they were looked through.
     fileprivate(set) var vaults: [Vault] = []
+    /// Who else has a vault.
+    fileprivate(set) var people: [VaultID: VaultOthers] = [:]
     /// Vaults that were read item by item, because they have no index yet.
     fileprivate(set) var withoutIndex: [Vault] = []
 
     var isOverSeveral: Bool { vaults.count > 1 }
+
+    fileprivate mutating func add(_ vault: Vault, _ record: VaultRecord, _ readers: VaultReaders) {
+        vaults.append(vault)
+        people[record.vaultID] = readers.people(of: record, vault)
+    }
+
+    fileprivate func message(of row: ListedItem, snippet: String? = nil) -> SummaryMessage {
+        var message = SummaryMessage(row.item, snippet: snippet, vault: isOverSeveral ? row.vault.name : nil)
+        let people = people[row.vault.repository.keys.vaultID]
+        (message.owner, message.people) = (people?.owner, people?.others)
+        return message
+    }
 }
 
 extension ItemList: PiecewiseOperation {
@@ -83,13 +99,13 @@ extension ItemList: PiecewiseOperation {
         let (filter, order) = (try filter(), order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified)
         let (limit, offset) = (max(0, limit), max(0, offset ?? 0))
         let moment = try Moment(at: at, version: version)
-        let records = try desk.records(vault)
+        let (records, readers) = (try desk.records(vault), VaultReaders(desk))
         let isWhole = records.count > 1 || desk.grant.tags != nil
         var listing = ItemListing()
         for (index, record) in records.enumerated() {
             try desk.work.step(index, of: records.count)
             let vault = try desk.vault(record)
-            listing.vaults.append(vault)
+            listing.add(vault, record, readers)
             // Of several lists, all may come from one; of a limited one, any.
             let page = try page(
                 of: vault, filter, order, limit: isWhole ? .max : limit, offset: isWhole ? 0 : offset, at: moment,
@@ -112,7 +128,7 @@ extension ItemList: PiecewiseOperation {
         let order = order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified
         guard at == nil, version == nil, desk.grant.tags == nil else { return nil }
         guard records.count == 1 || order != .title else { return nil }
-        let (filter, limit) = (try filter(), max(0, limit))
+        let (filter, limit, readers) = (try filter(), max(0, limit), VaultReaders(desk))
         var listing = ItemListing()
         var merge = ListMerge(order: order, countMax: limit)
         for record in records {
@@ -120,7 +136,7 @@ extension ItemList: PiecewiseOperation {
             // A reader of a list does not wait for an index.
             let isIndexDue = try vault.isIndexFarOff()
             let found = try vault.listing(filter, order: order, limit: limit, isReading: isIndexDue)
-            listing.vaults.append(vault)
+            listing.add(vault, record, readers)
             listing.totalCount += found.totalCount
             if isIndexDue {
                 listing.withoutIndex.append(vault)
@@ -232,7 +248,7 @@ extension ItemList.Answer {
         self.init()
         let shortIDs = givesShortIDs ? try listing.shortIDs() : [:]
         items = listing.rows.map { row in
-            var item = SummaryMessage(row.item, vault: listing.isOverSeveral ? row.vault.name : nil)
+            var item = listing.message(of: row)
             item.shortID = shortIDs[row.item.id]
             return item
         }
@@ -263,29 +279,36 @@ extension ItemSearch: PerformedOperation {
         let options = SearchQueryOptions(lastWordIsPrefix: true)
         var listing = SearchListing()
         var corrections: [WordCorrection]?
-        let records = try desk.records(vault)
+        let (records, readers) = (try desk.records(vault), VaultReaders(desk))
+        var ranked: [[ListedItem]] = []
         for (index, record) in records.enumerated() {
             try desk.work.step(index, of: records.count)
             let vault = try desk.vault(record)
             let results = try found(in: vault, on: desk, options, limit: max(0, limit), offset: max(0, offset ?? 0))
-            listing.found.vaults.append(vault)
+            listing.found.add(vault, record, readers)
             // A word that another vault has is somewhere; a vault with nothing like it says nothing.
             if results.totalCount > 0 || !results.corrections.isEmpty {
                 corrections = (corrections ?? results.corrections).filter { known in
                     results.corrections.contains { $0.word == known.word }
                 }
             }
-            listing.found.rows += results.hits.map { ListedItem(item: $0.item, vault: vault, hit: $0) }
+            ranked.append(results.hits.map { ListedItem(item: $0.item, vault: vault, hit: $0) })
             listing.found.totalCount += results.totalCount
             listing.exclusions = results.exclusions
         }
-        listing.found.rows = Array(listing.found.rows.prefix(max(0, limit)))
+        listing.found.rows = Array(Self.interleaved(ranked).prefix(max(0, limit)))
         listing.corrections = corrections ?? []
         return listing
     }
 }
 
 extension ItemSearch {
+    /// The best of each vault first: scores of two vaults are not to be compared.
+    private static func interleaved(_ ranked: [[ListedItem]]) -> [ListedItem] {
+        let count = ranked.map(\.count).max() ?? 0
+        return (0..<count).flatMap { rank in ranked.compactMap { $0.indices.contains(rank) ? $0[rank] : nil } }
+    }
+
     private func found(
         in vault: Vault, on desk: StoreDesk, _ options: SearchQueryOptions, limit: Int, offset: Int
     ) throws -> ItemSearchResult {
@@ -305,8 +328,7 @@ extension ItemSearch.Answer {
         self.init()
         let shortIDs = givesShortIDs ? try listing.found.shortIDs() : [:]
         hits = listing.found.rows.map { row in
-            var hit = SummaryMessage(
-                row.item, snippet: row.hit?.snippet, vault: listing.found.isOverSeveral ? row.vault.name : nil)
+            var hit = listing.found.message(of: row, snippet: row.hit?.snippet)
             hit.shortID = shortIDs[row.item.id]
             if marksMatches {
                 hit.titleMatches = row.hit?.titleMatches.flatMap { [$0.lowerBound, $0.upperBound] }

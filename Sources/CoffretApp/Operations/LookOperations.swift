@@ -40,7 +40,7 @@ extension LogRead: PerformedOperation {
     }
 
     /// The first items that a commit touched, by their titles of now, and what it did to them.
-    private static func summary(of entry: LogLine, _ present: VaultView, _ vault: Vault) throws -> String {
+    static func summary(of entry: LogLine, _ present: VaultView, _ vault: Vault) throws -> String {
         guard entry.itemCount > 0 else { return "(the vault itself)" }
         let shown = Array(entry.items.prefix(2))
         let titles = try titles(of: shown, present)
@@ -93,7 +93,7 @@ extension LoginMatch: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let place = WebPlace(protocolName: protocolName, host: host, path: path, username: username)
         var answer = Answer()
-        for record in try desk.records(vault) {
+        for record in try desk.records(vault, for: .git) {
             let vault = try desk.vault(record)
             let candidates = desk.within(try Self.candidates(place, vault))
             answer.logins += try candidates.compactMap { try Self.login(vault.item($0.id), for: place) }

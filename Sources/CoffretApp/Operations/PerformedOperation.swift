@@ -56,7 +56,7 @@ package enum Operations {
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemLabel.self, ItemCreate.self, ItemEdit.self, ItemFlag.self,
-        ItemTrash.self,
+        ItemTrash.self, ItemMove.self,
         ItemRestore.self, ItemRemove.self, ItemForget.self, ItemHistory.self, ItemCompare.self, ConflictList.self,
         ConflictRead.self,
         ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
@@ -94,7 +94,7 @@ package enum Operations {
 
     private static let sharing: [any PerformedOperation.Type] = [
         ShareList.self, ShareRequests.self, ShareAdd.self, ShareAnswer.self, ShareChange.self, ShareLeave.self,
-        ShareReview.self,
+        ShareReview.self, ShareItem.self, ShareRestart.self, ShareSeen.self, ShareSettings.self, ShareActivity.self,
     ]
 
     private static let access: [any PerformedOperation.Type] = [

@@ -33,7 +33,7 @@ extension SSHSign: PerformedOperation {
 extension StoreDesk {
     fileprivate func sshKeyring(_ vault: String?) throws -> SSHKeyring {
         let person = surroundings.person
-        return try SSHKeyring(store, vault: vault) { question in
+        return try SSHKeyring(store, in: records(vault, for: .ssh)) { question in
             (try? person?.confirm(SessionQuestion(.confirm, question))) == true
         }
     }

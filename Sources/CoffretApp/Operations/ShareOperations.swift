@@ -20,7 +20,7 @@ extension StoreDesk {
     ///
     /// - Parameter prepare: fills in the rest.
     /// - Throws: `SyncError`, a `MemberError` below it; nothing was changed then.
-    fileprivate func change(
+    func change(
         _ record: VaultRecord, _ sync: AccountSync, to change: MemberChange,
         _ prepare: (inout SyncOptions) -> Void = { _ in }
     ) throws -> SyncReport {
@@ -161,10 +161,7 @@ extension ShareAdd: PerformedOperation {
         try sync.account.readAgain()
         try sync.people.ownIdentity()
         let shared = try desk.prepareForSharing(record, sync)
-        let head = StatedHead(accountID: found.accountID, device: found.deviceHead, identity: found.identityHead)
-        let report = try desk.change(shared, sync, to: .add(head, role.right, name: found.name)) { options in
-            options.introduced = found.followed
-        }
+        let report = try desk.add(found, role.right, to: shared, sync)
         (answer.isAdded, answer.hasKey) = (report.changeNumber != nil, report.letterCount > 0)
         return answer
     }
@@ -174,7 +171,7 @@ extension StoreDesk {
     private static let checkpointAge: Milliseconds = 86_400_000
 
     /// Puts a vault on the server, with a checkpoint from which a new member begins.
-    fileprivate func prepareForSharing(_ record: VaultRecord, _ sync: AccountSync) throws -> VaultRecord {
+    func prepareForSharing(_ record: VaultRecord, _ sync: AccountSync) throws -> VaultRecord {
         var shared = record
         if record.kind != .synced {
             try sync.account.makeZone(for: record)
@@ -236,7 +233,7 @@ extension StoreDesk {
     }
 
     /// A name that is free here: own names are local, and another person's vault takes none of them.
-    private static func localName(_ wanted: String?, among taken: [String]) -> String {
+    static func localName(_ wanted: String?, among taken: [String]) -> String {
         let plain = wanted.flatMap { (try? Store.checkName($0)) != nil ? $0 : nil } ?? "Shared"
         let used = Set(taken.map { $0.lowercased() })
         guard used.contains(plain.lowercased()) else { return plain }
@@ -275,8 +272,12 @@ extension ShareChange: PerformedOperation {
         try sync.account.readAgain()
         let change = MemberOperation.RoleChange(account, role?.right)
         _ = try desk.change(record, sync, to: .changeRoles([change], confirming: []))
-        answer.isRemoved = role == nil
-        answer.epoch = Int(try VaultMembers(record, desk.store, PersonNames()).rights.rights.epoch)
+        (answer.isRemoved, answer.vaultID) = (role == nil, record.vaultID.hex)
+        let after = try VaultMembers(record, desk.store, PersonNames())
+        answer.epoch = Int(after.rights.rights.epoch)
+        if answer.isRemoved {
+            answer.seenCount = try MemberReading(of: account, after).secretItemCount(in: desk.vault(record))
+        }
         return answer
     }
 }
@@ -287,11 +288,15 @@ extension ShareLeave: PerformedOperation {
         let sync = desk.sync(try desk.account())
         defer { sync.account.connection.logOut() }
         try desk.follow(sync.account)
-        // The link that leaves accepts nothing: what this account wrote has to count before it.
-        var options = SyncOptions()
-        (options.hurries, options.writesCheckpoint) = (true, true)
-        _ = try sync.sync(record, options)
-        _ = try desk.change(record, sync, to: .leave) { $0.acknowledges = false }
+        do {
+            // The link that leaves accepts nothing: what this account wrote has to count before it.
+            var options = SyncOptions()
+            (options.hurries, options.writesCheckpoint) = (true, true)
+            _ = try sync.sync(record, options)
+            _ = try desk.change(record, sync, to: .leave) { $0.acknowledges = false }
+        } catch let error as SyncError where error.code == .memberUnknown {
+            // Somebody removed the account meanwhile: there is nothing to leave.
+        }
         let id = record.vaultID
         // The copy stays: it can be read here, and nobody changes it.
         try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .local) }

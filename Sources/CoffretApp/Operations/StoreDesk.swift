@@ -92,7 +92,9 @@ package final class StoreDesk {
             {
                 return record
             }
-            if let first = try store.firstVault, grant.admits(first) { return first }
+            // Nobody writes into another person's vault who named none.
+            if let first = try store.firstVault, admits(first), try store.isFoundedHere(first) { return first }
+            if let own = try vaultRecords.first(where: { try store.isFoundedHere($0) }) { return own }
             guard grant.vaults == nil else { return try firstAdmitted() }
             return try store.vaultRecord(nil)
         }
@@ -106,7 +108,7 @@ package final class StoreDesk {
     /// - Parameter reference: name or id; nil for the default.
     package func record(_ reference: String?) throws -> VaultRecord {
         guard let reference else { return try defaultVault }
-        return try store.vaultRecord(reference, among: grant.admits)
+        return try store.vaultRecord(reference, among: admits)
     }
 
     /// The one that is named, else all, the default first.
@@ -196,22 +198,22 @@ package final class StoreDesk {
     /// The item that a reference names, in the vault that is named, else in whichever has it.
     ///
     /// - Throws: `CoreError.itemAmbiguous` with the vaults if several hold such an item: nothing is guessed (R34).
-    package func find(_ reference: String, vault name: String?) throws -> Place {
-        let place = try search(reference, vault: name)
+    ///
+    /// - Parameter other: a vault that is not looked into where none is named.
+    package func find(_ reference: String, vault name: String?, notIn other: VaultID? = nil) throws -> Place {
+        let place = try search(reference, among: records(name).filter { name != nil || $0.vaultID != other })
         subject = (place.record.vaultID, place.id)
         return place
     }
 
-    private func search(_ reference: String, vault name: String?) throws -> Place {
-        let records = try records(name)
+    private func search(_ reference: String, among records: [VaultRecord]) throws -> Place {
         if records.count == 1 { return try place(reference, records[0]) }
-        var found: [Place] = []
+        var found: [(place: Place, item: Item)] = []
         var candidates: [CoreError.Candidate] = []
         for record in records {
             do {
                 let place = try place(reference, record)
-                candidates.append(CoreError.Candidate(ItemSummary(try place.vault.item(place.id)), vault: record.name))
-                found.append(place)
+                found.append((place, try place.vault.item(place.id)))
             } catch let error as CoreError where error.code == .itemAmbiguous {
                 candidates += error.candidates.map { candidate in
                     var candidate = candidate
@@ -220,11 +222,23 @@ package final class StoreDesk {
                 }
             } catch let error as CoreError where error.code == .itemNotFound {}
         }
+        Self.dropDoubles(&found)
+        candidates += found.map { CoreError.Candidate(ItemSummary($0.item), vault: $0.place.record.name) }
         guard !candidates.isEmpty else { throw CoreError(.itemNotFound, at: reference) }
-        guard candidates.count == 1, let place = found.first else {
+        guard candidates.count == 1, let place = found.first?.place else {
             throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
         }
         return place
+    }
+
+    /// Of an item that was moved, the one that it is now is meant; while it moves, the old one.
+    private static func dropDoubles(_ found: inout [(place: Place, item: Item)]) {
+        let there = Set(found.filter { $0.item.moved == nil }.map(\.place.id))
+        found.removeAll { $0.item.moved != nil && there.contains($0.place.id) }
+        let all = found
+        found.removeAll { entry in
+            all.contains { $0.place.id == entry.place.id && $0.place.record.vaultID == entry.item.origin?.vault }
+        }
     }
 
     /// Items of one vault: of the one that is named, else of the one that has the first.
@@ -236,9 +250,9 @@ package final class StoreDesk {
     }
 
     /// - Throws: as `find`; `OperationError.requestInvalid` if none is named.
-    package func find(all references: [String], vault name: String?) throws -> Places {
+    package func find(all references: [String], vault name: String?, notIn other: VaultID? = nil) throws -> Places {
         guard let first = references.first else { throw OperationError(.requestInvalid, at: "items") }
-        let place = try find(first, vault: name)
+        let place = try find(first, vault: name, notIn: other)
         let ids = try [place.id] + references.dropFirst().map { try resolve($0, in: place.vault) }
         var seen: Set<EntityID> = []
         return Places(record: place.record, vault: place.vault, ids: ids.filter { seen.insert($0).inserted })

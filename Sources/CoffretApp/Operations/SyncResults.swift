@@ -180,6 +180,7 @@ extension VaultSyncResult {
 
     /// Says of both states when they were made and as which change of their device, as far as they are here.
     private static func described(_ error: any Error, _ record: VaultRecord, _ desk: StoreDesk) -> CommandFailure {
+        if (error as? SyncError)?.code == .memberUnknown { return removed(from: record) }
         var failure = FailureTranslation.failure(from: error)
         guard let heads = (error as? SyncError)?.heads, let vault = try? desk.vault(record) else { return failure }
         let time = RelativeTime(nowMilliseconds: desk.surroundings.clock.now)
@@ -197,6 +198,18 @@ extension VaultSyncResult {
             "Nothing was lost here. Your data is complete on this device.",
         ]
         return failure
+    }
+}
+
+extension VaultSyncResult {
+    /// The words for somebody who was removed: all that is known here is that the server shows the vault no more.
+    private static func removed(from record: VaultRecord) -> CommandFailure {
+        let (name, id) = (TextWidth.displaySafe(record.name), record.vaultID.hex.prefix(8))
+        return CommandFailure(
+            .notFound, code: SyncError.Code.memberUnknown.rawValue,
+            "you are no member of \"\(name)\" any more: somebody removed you, or the server hides the vault",
+            details: ["What you had stays here, and can be read; coffret cp brings it into a vault of your own."],
+            hint: "ask an owner; coffret share leave \(id) ends asking for it, coffret vault rm \(id) removes it here")
     }
 }
 

@@ -71,11 +71,20 @@ struct VaultMembers {
         return message
     }
 
+    /// All accounts that were members once, or are.
+    var everybody: Set<ChainID> {
+        Set(rights.rights.members.keys).union(chains.members?.state.links.flatMap(\.roleChanges.keys) ?? [])
+    }
+
     /// The member that a person means: by name, or by the beginning of the account's id (at least four digits).
     ///
     /// - Throws: `SyncError.memberUnknown`; a failure with the candidates where several fit.
     func member(_ wanted: String) throws -> ChainID {
-        let members = rights.rights.members.keys
+        try account(wanted, among: Set(rights.rights.members.keys))
+    }
+
+    /// The same among accounts of the vault.
+    func account(_ wanted: String, among members: Set<ChainID>) throws -> ChainID {
         let named = members.filter { name(of: $0)?.lowercased() == wanted.lowercased() }
         let found =
             named.isEmpty && wanted.utf8.count >= 4 ? members.filter { $0.hex.hasPrefix(wanted.lowercased()) } : named
@@ -83,7 +92,7 @@ struct VaultMembers {
         guard found.count == 1 else {
             throw CommandFailure(
                 .ambiguous, .deviceAmbiguous, "\(found.count) members are called \"\(TextWidth.displaySafe(wanted))\"",
-                details: found.map { String($0.hex.prefix(8)) },
+                details: found.map { String($0.hex.prefix(8)) }.sorted(),
                 hint: "coffret share members VAULT lists them; use the id")
         }
         return first

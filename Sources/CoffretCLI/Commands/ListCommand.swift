@@ -21,6 +21,7 @@ enum ListCommand {
             + [all, sort, CommonArguments.limit, CommonArguments.at],
         examples: [
             CommandExample("coffret ls --tag garden", "what has the tag, or one below it"),
+            CommandExample("coffret ls --vault all", "all vaults, whichever COFFRET_VAULT names"),
             CommandExample("coffret ls --at '2 weeks ago'", "the vault as it was"),
         ],
         run: run)
@@ -70,7 +71,7 @@ enum ListCommand {
 
     private static func request(_ store: CommandStore, _ context: CommandContext) throws -> ItemList {
         var request = ItemList()
-        request.vault = store.namedVault
+        request.vault = store.listedVault
         request.tags = context.arguments.values(CommonArguments.tag)
         request.kind = context.arguments.value(CommonArguments.type)
         request.order = context.arguments.value(sort).flatMap(ItemList.Order.init(rawValue:))

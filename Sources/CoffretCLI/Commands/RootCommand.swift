@@ -14,7 +14,7 @@ enum RootCommand {
         subcommands: [
             NewCommand.description, ShowCommand.description, EditCommand.description, RemoveCommand.description,
         ] + FlagCommands.all + [
-            AttachCommand.description,
+            AttachCommand.description, MoveCommand.move, MoveCommand.copy,
             ListCommand.description, SearchCommand.description, FindCommand.description, OpenCommand.description,
             TagCommand.description,
             LinkCommand.description,

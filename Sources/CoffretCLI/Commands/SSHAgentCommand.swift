@@ -1,5 +1,6 @@
 // `coffret ssh-agent`: the vault's SSH keys for ssh, git and everything else that speaks to an agent.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretClient
 internal import CoffretCore
@@ -52,7 +53,9 @@ enum SSHAgentCommand {
 
     private static func keyring(_ session: StoreSession, _ context: CommandContext) throws -> SSHKeyring {
         let environment = context.environment
-        return try SSHKeyring(session.store, vault: session.namedVault) { question in
+        return try SSHKeyring(
+            session.store, in: session.desk.guests.vaults(session.namedVault, for: .ssh)
+        ) { question in
             SSHConfirmation.ask(question, environment)
         }
     }

@@ -29,7 +29,7 @@ enum SearchCommand {
         let store = try CommandStore.open(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
         var request = ItemSearch()
-        (request.query, request.vault, request.limit) = (text, store.namedVault, limit)
+        (request.query, request.vault, request.limit) = (text, store.listedVault, limit)
         if !context.isJSON { (request.marksMatches, request.givesShortIDs) = (true, true) }
         let results = try context.timings.measure("search") { try store.perform(request) }
         say(results, context)
@@ -47,7 +47,7 @@ enum SearchCommand {
 
     private static func emptyText(_ text: String, _ store: CommandStore, _ context: CommandContext) throws -> String {
         guard context.terminal.outputIsTerminal else { return "" }
-        let count = store.namedVault == nil ? try store.vaultCount : 1
+        let count = store.listedVault == nil ? try store.vaultCount : 1
         let place = count > 1 ? " in \(count) vaults" : ""
         return "Nothing found for \(TextWidth.displaySafe(text))\(place)."
     }

@@ -54,7 +54,8 @@ enum ShareCommand {
                 "leave", "Leave a vault",
                 discussion: ["Your copy stays on this device, and can be read until you remove it."],
                 arguments: [vault], options: [CommonArguments.yes], run: leave),
-            ShareReviewing.description, ShareReviewing.rescue,
+            ShareReviewing.description, ShareReviewing.rescue, ShareItemCommand.description, ShareItemCommand.note,
+            ShareItemCommand.restart, SharePast.seen, SharePast.activity, SharePast.settings,
         ])
 
     // MARK: Adding
@@ -118,10 +119,13 @@ enum ShareCommand {
                 table.add([
                     String(member.account.prefix(8)), member.words, member.role.rawValue,
                     member.state == .added
-                        ? "added, has not accepted" : NumberText.counted(member.deviceCount, "device"),
+                        ? "added; no answer known here" : NumberText.counted(member.deviceCount, "device"),
                 ])
             }
             var lines = table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+            if found.members.contains(where: { $0.state == .added }) {
+                lines.append("A yes shows once that person and you have synced: coffret sync")
+            }
             if found.isEpochStale { lines.append("A new key is due: nothing is sent before.") }
             if !found.ownUnconfirmed.isEmpty {
                 lines.append("Links wait for your word: coffret share review \(found.id.prefix(8))")
@@ -195,7 +199,10 @@ enum ShareCommand {
         var request = ShareChange()
         let changed = try change(&request, context)
         try context.confirmDone(changed.json) {
-            "\(changed.person.words) no longer reads \"\(TextWidth.displaySafe(changed.vault))\"."
+            let text = "\(changed.person.words) no longer reads \"\(TextWidth.displaySafe(changed.vault))\"."
+            guard let count = changed.seenCount, count > 0 else { return text }
+            return text + " \(NumberText.counted(count, "item")) with secrets that this person has seen: "
+                + "coffret share seen \(changed.vaultID.prefix(8)) \(changed.person.account.prefix(8))"
         }
     }
 

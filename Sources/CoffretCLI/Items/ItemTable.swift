@@ -29,7 +29,7 @@ struct ItemTable {
             .init(role: .faint),
             .init(isFlexible: true, minimumWidth: 6, role: .tag, maximumWidth: 32),
             .init(role: .faint),
-            .init(role: .faint, maximumWidth: 16),
+            .init(role: .faint, maximumWidth: 28),
             .init(isFlexible: true, minimumWidth: 0),
         ])
         for item in rows {
@@ -39,7 +39,7 @@ struct ItemTable {
                 MarkedText(Self.words(of: item)),
                 MarkedText(TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " "))),
                 MarkedText(context.relativeTime.day(item.modified.milliseconds)),
-                MarkedText(item.vault.map { TextWidth.displaySafe($0) } ?? ""),
+                MarkedText(TextWidth.displaySafe(Self.place(of: item))),
                 hasSnippets && snippetWidth == nil ? Self.snippet(item) ?? MarkedText("") : MarkedText(""),
             ])
         }
@@ -58,6 +58,18 @@ struct ItemTable {
         if item.isLocked { words.append("locked") }
         if item.hasConflicts { words.append("conflict") }
         return words.joined(separator: " ")
+    }
+
+    /// The vault, and who else has it: `Home, of Bob`, or `Home, with Bob`. One note that is shared says with whom alone.
+    private static func place(of item: SummaryMessage) -> String {
+        let people: String? =
+            if let owner = item.owner {
+                "of \(owner)"
+            } else if let others = item.people, let first = others.first {
+                "with \(first)" + (others.count > 1 ? " and \(others.count - 1) more" : "")
+            } else { nil }
+        guard let vault = item.vault, vault != item.title || people == nil else { return people ?? "" }
+        return [vault, people].compactMap { $0 }.joined(separator: ", ")
     }
 
     private static func snippet(_ item: SummaryMessage) -> MarkedText? {

@@ -96,6 +96,9 @@ final class CommandStore {
         context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)
     }
 
+    /// The same for what lists and finds; nil for all, also where `--vault all` says so.
+    var listedVault: String? { namedVault == "all" ? nil : namedVault }
+
     /// The vault that a command works with: the one that was named, else this device's default.
     var wantedVault: String? {
         get throws { try namedVault ?? perform(VaultList()).vaults.first(where: \.isDefault)?.id }

@@ -92,7 +92,7 @@ struct HistoryCopy {
         }
         guard NamedFile.isNamed(by: key), let bytes = try? FactValue.bytes(value) else { return value }
         if key.attribute == AttachmentAttribute.content { return FactValue.encode(try copyFile(bytes)) }
-        if let file = UniqueID(bytes: bytes) { try copySealed(file) }
+        if let file = UniqueID(bytes: bytes) { try target.contents().copySealed(file, from: sourceFiles) }
         return value
     }
 
@@ -111,16 +111,16 @@ struct HistoryCopy {
         references[encoded] = copy
         return copy
     }
+}
 
-    private func copySealed(_ file: UniqueID) throws {
-        let store = try target.contents()
-        let (isHere, isThere) = try (
-            inStorage(sourceFiles.containsFile(file)), inStorage(store.containsFile(file))
-        )
-        guard isHere, !isThere else { return }
-        let writer = try inStorage(store.makeSealedWriter(file))
+extension AttachmentStore {
+    /// Copies a file of a locked note as it lies, if it is there and not here.
+    func copySealed(_ file: UniqueID, from source: AttachmentStore) throws {
+        let (isThere, isHere) = try (inStorage(source.containsFile(file)), inStorage(containsFile(file)))
+        guard isThere, !isHere else { return }
+        let writer = try inStorage(makeSealedWriter(file))
         do {
-            try inStorage(sourceFiles.readSealed(file) { (piece) throws(StorageError) in try writer.write(piece) })
+            try inStorage(source.readSealed(file) { (piece) throws(StorageError) in try writer.write(piece) })
             try inStorage(writer.finish())
         } catch {
             writer.cancel()

@@ -2,6 +2,8 @@
 // equal values are equal bytes, also for programs that do not know the attribute.
 
 internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretStorage
 
 /// Encodes and decodes the values of facts. Texts of items alone are no CBOR.
 enum FactValue {
@@ -30,6 +32,48 @@ enum FactValue {
             encoder.encode(text: field.label)
             encoder.encode(unsigned: UInt64(field.position))
         }
+    }
+
+    /// `[vault id, [instance, number]]`
+    static func encode(_ origin: ItemOrigin) -> [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: origin.vault.bytes)
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: origin.dot.instance.bytes)
+            encoder.encode(unsigned: origin.dot.sequence)
+        }
+    }
+
+    /// `[vault id, time]`
+    static func encode(_ move: ItemDestination) -> [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: move.vault.bytes)
+            encoder.encode(signed: move.time)
+        }
+    }
+
+    static func origin(_ bytes: [UInt8]) throws -> ItemOrigin {
+        let (vault, instance, number) = try decode(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 2)
+            let vault = try decoder.readBytes(count: VaultID.byteCount)
+            try decoder.readArrayHeader(count: 2)
+            return (vault, try decoder.readBytes(count: UniqueID.byteCount), try decoder.readUnsigned())
+        }
+        guard let vault = VaultID(vault), let instance = UniqueID(bytes: instance) else {
+            throw CoreError(.valueInvalid, at: ItemAttribute.origin.name)
+        }
+        return ItemOrigin(vault: vault, dot: Dot(instance: instance, sequence: number))
+    }
+
+    static func move(_ bytes: [UInt8]) throws -> ItemDestination {
+        let (vault, time) = try decode(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 2)
+            return (try decoder.readBytes(count: VaultID.byteCount), try decoder.readSigned())
+        }
+        guard let vault = VaultID(vault) else { throw CoreError(.valueInvalid, at: ItemAttribute.moved.name) }
+        return ItemDestination(vault: vault, time: time)
     }
 
     static func text(_ bytes: [UInt8]) throws -> String {

@@ -36,6 +36,10 @@ package struct Item: Equatable, Sendable {
     package internal(set) var lock: ItemLock?
     /// Since when its contents are shown only to somebody who proves to be there. Not sealed by this.
     package var hidden: Milliseconds?
+    /// The vault in which it was before; nil for an item that was made here.
+    package internal(set) var origin: ItemOrigin?
+    /// The vault in which it is now; it lies in the trash here.
+    package internal(set) var moved: ItemDestination?
     /// The contents that are out of sight; nil where nothing is.
     var veil: ItemVeil?
     /// The files that belong to it, by name.
@@ -87,6 +91,7 @@ package struct Item: Equatable, Sendable {
     /// Sets a flag now, unless it is set, or takes it off.
     package mutating func set(_ flag: Flag, _ isSet: Bool, at time: Milliseconds) {
         flagTimes[flag] = isSet ? flagTimes[flag] ?? time : nil
+        if flag == .trashed, !isSet { moved = nil }
     }
 
     package var isHidden: Bool { hidden != nil }

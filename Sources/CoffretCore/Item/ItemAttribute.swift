@@ -12,6 +12,9 @@ package enum ItemAttribute {
     package static let modified: Attribute = "modified"
     package static let path: Attribute = "path"
     package static let hidden: Attribute = "hidden"
+    /// Where it came from, and where it went.
+    package static let origin: Attribute = "origin"
+    package static let moved: Attribute = "moved"
     /// The beginning of the attribute of each field.
     package static let fieldPrefix = "field/"
 

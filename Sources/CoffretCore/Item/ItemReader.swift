@@ -135,6 +135,8 @@ package struct ItemReader {
         case ItemAttribute.modified: item.modified = try FactValue.integer(bytes)
         case ItemAttribute.path: item.path = try FactValue.text(bytes)
         case ItemAttribute.hidden: item.hidden = try FactValue.integer(bytes)
+        case ItemAttribute.origin: item.origin = try FactValue.origin(bytes)
+        case ItemAttribute.moved: item.moved = try FactValue.move(bytes)
         default:
             if let flag = Flag(rawValue: attribute.name) { return item.flagTimes[flag] = try FactValue.integer(bytes) }
             guard let key = fieldKey(attribute) else { throw CoreError(.valueInvalid, at: attribute.name) }
@@ -158,7 +160,7 @@ package struct ItemReader {
             switch attribute {
             case ItemAttribute.modified: item.modified = max(item.modified, try FactValue.integer(bytes))
             case ItemAttribute.created: item.created = min(item.created, try FactValue.integer(bytes))
-            case ItemAttribute.hidden: continue
+            case ItemAttribute.hidden, ItemAttribute.origin, ItemAttribute.moved: continue
             default:
                 if Flag(rawValue: attribute.name) != nil { continue }
                 let conflict = ItemConflict(

@@ -31,6 +31,7 @@ package enum ItemWriter {
                 ItemAttribute.flag(flag), base.flagTimes[flag], new.flagTimes[flag], settled, FactValue.encode(_:))
         }
         writer.register(ItemAttribute.hidden, base.hidden, new.hidden, settled, FactValue.encode(_:))
+        writer.register(ItemAttribute.moved, base.moved, new.moved, settled, FactValue.encode(_:))
         writer.tags(from: base.givenTags, to: new.givenTags)
         writer.fields(from: base.fields, to: new.fields, settled, kind: new.kind)
         // The time alone is no reason to write.

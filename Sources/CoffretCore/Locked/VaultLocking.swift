@@ -219,9 +219,11 @@ extension Vault {
         return item
     }
 
-    /// The same file once more, sealed for this vault under a key of its own.
-    func copyContent(of attachment: Attachment) throws -> Attachment {
-        let store = try contents()
+    /// The same file once more, sealed for a vault under a key of its own.
+    func copyContent(of attachment: Attachment) throws -> Attachment { try copyContent(of: attachment, into: self) }
+
+    func copyContent(of attachment: Attachment, into target: Vault) throws -> Attachment {
+        let store = try target.contents()
         let reader = try reader(of: attachment)
         let reference = try inStorage { () throws(StorageError) in
             let writer = try store.makeWriter()

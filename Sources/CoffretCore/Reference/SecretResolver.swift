@@ -31,16 +31,21 @@ package struct SecretResolver {
 
     private let store: Store
     private let admits: (VaultRecord) -> Bool
+    private let needsWholeIDs: (VaultRecord) throws -> Bool
     private let limit: Limit
     /// By id.
     private var vaults: [String: (vault: Vault, within: Set<EntityID>?)] = [:]
 
     /// - Parameters:
     ///   - admits: the vaults that references may name; another one is not there.
+    ///   - needsWholeIDs: whether titles name nothing in a vault: there another person chooses what is called so.
     ///   - limit: asked once for each vault.
     package init(
-        store: Store, admits: @escaping (VaultRecord) -> Bool = { _ in true }, limit: @escaping Limit = { _ in nil }
+        store: Store, admits: @escaping (VaultRecord) -> Bool = { _ in true },
+        needsWholeIDs: @escaping (VaultRecord) throws -> Bool = { _ in false },
+        limit: @escaping Limit = { _ in nil }
     ) {
+        self.needsWholeIDs = needsWholeIDs
         self.store = store
         self.admits = admits
         self.limit = limit
@@ -77,6 +82,12 @@ package struct SecretResolver {
 
     private mutating func item(of reference: SecretReference) throws -> (item: Item, vault: Vault) {
         let record = try store.vaultRecord(reference.vault, among: admits)
+        guard try Vault.isWholeID(reference.item) || !needsWholeIDs(record) else {
+            throw CoreError(
+                .referenceUnsupported,
+                at: "another person founded that vault: name the item by its whole id, or allow it by "
+                    + "coffret share settings \(record.vaultID.hex.prefix(8)) --use-for run")
+        }
         let open: (vault: Vault, within: Set<EntityID>?)
         if let known = vaults[record.vaultID.hex] {
             open = known
@@ -118,7 +129,7 @@ extension Vault {
         let reader = try present.reader
         let resolver = ReferenceResolver(reference)
         let byID = try resolver.itemIDs(in: reader).filter(isWithin)
-        if byID.count == 1, reference.utf8.count(where: { $0 != UInt8(ascii: "-") }) == 32 { return byID[0] }
+        if byID.count == 1, Self.isWholeID(reference) { return byID[0] }
         let named = try titled(reference).filter { isWithin($0.id) }
         var found = byID
         for item in named where !item.isTrashed && !found.contains(item.id) { found.append(item.id) }
@@ -136,6 +147,13 @@ extension Vault {
                 item.map { CoreError.Candidate(ItemSummary($0)) } ?? CoreError.Candidate(id: id.uuid.hex, title: ""))
         }
         throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
+    }
+}
+
+extension Vault {
+    fileprivate static func isWholeID(_ reference: String) -> Bool {
+        reference.utf8.count { $0 != UInt8(ascii: "-") } == 32
+            && reference.allSatisfy { $0 == "-" || $0.isHexDigit }
     }
 }
 

@@ -234,10 +234,10 @@ package final class Store {
     ///
     /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, in any case, or not acceptable.
     @discardableResult
-    package func addVault(named name: String) throws -> VaultID {
+    package func addVault(named name: String, kind: VaultKind = .local) throws -> VaultID {
         try Self.checkName(name)
         try checkIsFree(name, except: nil)
-        let id = try inKeys(keyring.addVault(named: name))
+        let id = try inKeys(keyring.addVault(named: name, kind: kind))
         do {
             try makePlace(for: id)
         } catch {

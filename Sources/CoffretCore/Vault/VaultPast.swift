@@ -4,6 +4,7 @@ package import CoffretBase
 internal import CoffretHistory
 internal import CoffretLogs
 package import CoffretStorage
+internal import CoffretTrust
 
 /// One entry, for the vault's log.
 package struct LogLine: Sendable {
@@ -15,6 +16,8 @@ package struct LogLine: Sendable {
     package let instance: UniqueID
     /// The device that made it; `Store.deviceName` knows what people call it.
     package let device: [UInt8]
+    /// The account of that device.
+    package let account: [UInt8]
     /// How many items it touched, with their files: of more than `countedItemMax` the first.
     package let itemCount: Int
     /// Whether it touched more than were counted.
@@ -98,7 +101,7 @@ extension Vault {
         }
     }
 
-    private func reader(of snapshot: LogSnapshot) -> SnapshotReader {
+    func reader(of snapshot: LogSnapshot) -> SnapshotReader {
         let repository = repository
         return SnapshotReader(snapshot: snapshot, unreadable: unreadable) { key, facts in
             try inStorage(repository.shownText(under: key, of: facts))
@@ -148,6 +151,16 @@ extension Vault {
             })
     }
 
+    /// Goes through the items that an entry touched.
+    func forEachItem(touchedBy entry: VerifiedEntry, _ body: (EntityID) -> Void) throws {
+        for kind in ItemKind.allCases {
+            try forEachEntity(in: entry, of: kind.rawValue) { entity in
+                body(entity)
+                return true
+            }
+        }
+    }
+
     /// The change of an item in an entry, as `history` shows it.
     package func change(of id: EntityID, in entry: BlobName) throws -> ItemChange {
         var life = try ItemLife(id, in: repository)
@@ -164,19 +177,22 @@ extension Vault {
 
     /// The newest entries of the vault.
     ///
+    /// - Parameter account: of one account alone; nil for all.
     /// - Complexity: reads each entry, and its changes as far as they are counted.
-    package func log(limit: Int = .max) throws -> [LogLine] {
+    package func log(limit: Int = .max, by account: [UInt8]? = nil) throws -> [LogLine] {
         var lines: [LogLine] = []
         guard limit > 0 else { return lines }
         var walk = try inStorage(repository.walk())
         while lines.count < limit, let entry = try inStorage(walk.next()) {
             // What states something, or says what was seen, changed nothing.
             if case .none = entry.body.changes { continue }
+            if let account, entry.context.accountID.bytes != account { continue }
             let touched = try touchedItems(by: entry)
             lines.append(
                 LogLine(
                     commit: entry.name, time: entry.body.time, instance: entry.instance,
-                    device: entry.context.deviceID.bytes, itemCount: touched.count, hasMore: touched.hasMore,
+                    device: entry.context.deviceID.bytes, account: entry.context.accountID.bytes,
+                    itemCount: touched.count, hasMore: touched.hasMore,
                     items: touched.items))
         }
         return lines

@@ -102,6 +102,14 @@ struct LogChain: Sendable {
     /// Whether the chain could be followed down to where it was asked for.
     private(set) var isWhole = true
 
+    /// A chain of which nothing is known.
+    init() { (lowest, isWhole) = (.max, false) }
+
+    /// The name that the chain has at a number; nil: cannot be told here.
+    func name(at number: EntryNumber) -> BlobName? {
+        names[number] ?? (lowest > 0 && number == lowest - 1 ? before : nil)
+    }
+
     /// Whether the entry lies on the chain; nil: cannot be told here.
     func contains(_ entry: VerifiedEntry) -> Bool? {
         if let name = names[entry.number] { return name == entry.name }

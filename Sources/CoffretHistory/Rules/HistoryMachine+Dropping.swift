@@ -23,6 +23,12 @@ extension HistoryMachine {
         return try droppable(upTo: accepted, unacknowledged: unacknowledged)
     }
 
+    /// G2: links whose trees stay here: the one below which history was dropped, since moments begin there, and the newest one
+    /// by which entries were deleted for good. What a dropped own entry wrote is in them, should its branch lose (I4).
+    package var dropRoots: Set<Int> {
+        Set([droppedBelow, purged.max()].compactMap(\.self)).filter { members.chain.links[$0].checkpoint?.root != nil }
+    }
+
     /// Names that ends state (K6); what shows an end is not dropped.
     var evidenceNames: Set<BlobName> {
         guard members.takenCount > 0 else { return [] }

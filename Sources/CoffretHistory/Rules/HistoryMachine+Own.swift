@@ -74,17 +74,48 @@ extension HistoryMachine {
     ///   - remembered: what the server has, of what was pushed from here.
     ///   - isOwn: whether this copy of the store wrote it.
     package func entriesToWriteAgain(
-        of instance: InstanceID, remembered: Frontier, isOwn: (BlobName) -> Bool
+        of instance: InstanceID, remembered: Frontier, isOwn: (VerifiedEntry) -> Bool
     ) throws(Store.Failure) -> [VerifiedEntry] {
         var found: [VerifiedEntry] = []
-        for name in try store.entries(of: instance) where isOwn(name) {
-            guard let entry = try store.entry(named: name)?.entry else { continue }
+        for name in try store.entries(of: instance) {
+            guard let entry = try store.entry(named: name)?.entry, isOwn(entry) else { continue }
             let isCovered = entry.number <= accepted.number(of: instance)
             let isSent = entry.number <= remembered.number(of: instance)
             let stands = try isCovered ? isOnBase(entry) : isApplied(entry)
             if !isSent || !stands { found.append(entry) }
         }
         return found.sorted { $0.number < $1.number }
+    }
+
+    /// I4: where current facts are of own entries that lie on a branch which lost, and are not kept any more; nil: there are
+    /// none. It is the newest root here that accepts that branch: `dropRoots` says which trees stay for it.
+    ///
+    /// - Complexity: one read for each entry of the branch that won, above the fork.
+    package mutating func lostTree(of instance: InstanceID) throws(Store.Failure) -> LostTree? {
+        guard let ended = try end(of: instance, at: members.newest) else { return nil }
+        let last = ended.end.lastCommonNumber
+        var won = LogChain()
+        if let tip = try limit(of: instance)?.mark {
+            won = try LogChain(from: tip, downTo: last) { (mark) throws(Store.Failure) in
+                try self.entry(mark, of: instance)
+            }
+        }
+        var found: LostTree?
+        for link in dropRoots.sorted() {
+            let accepted = members.chain.states[link].accepted
+            guard let checkpoint = members.chain.links[link].checkpoint, let root = checkpoint.root,
+                let mark = accepted[instance], mark.number > last, won.name(at: mark.number) != mark.name
+            else { continue }
+            var purges = found?.purges ?? [:]
+            for entity in checkpoint.purges { purges[entity] = accepted }
+            found = LostTree(root: root, dots: Dot(instance, last + 1)...Dot(instance, mark.number), purges: purges)
+        }
+        return found
+    }
+
+    /// The last number that the two branches of an ended log have in common; nil: no end holds.
+    package func lastCommonNumber(of instance: InstanceID) throws(Store.Failure) -> EntryNumber? {
+        try end(of: instance, at: members.newest)?.end.lastCommonNumber
     }
 
     /// Whether an entry at or below the base's `accept` lies on its hash chain; where that cannot be told, it does not.
@@ -95,6 +126,15 @@ extension HistoryMachine {
         }
         return chain.contains(entry) ?? false
     }
+}
+
+/// A tree with facts of entries that are kept no more, and of which a link took the branch (I4).
+package struct LostTree: Sendable {
+    package let root: BlobName
+    /// Of the branch, as far as the root accepts it.
+    package let dots: ClosedRange<Dot>
+    /// What links that accepted the branch deleted for good, and what these accepted.
+    package let purges: [EntityID: Frontier]
 }
 
 /// Dots of entries that are written again, and what they become.

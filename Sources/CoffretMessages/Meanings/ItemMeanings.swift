@@ -9,6 +9,9 @@ extension FailureMeaning {
         "core.item.not-found": FailureMeaning(.notFound, "there is no such item", showsPlace: true, hint: listHint),
         "core.item.ambiguous": FailureMeaning(
             .ambiguous, "the name fits several items", showsPlace: true, hint: "use the id, or a longer name"),
+        "core.item.exists": FailureMeaning(
+            .alreadyExists, "another version of this item stands there, or it was changed meanwhile; both stay",
+            showsPlace: true, hint: "compare them, move one to the trash for good, and try again"),
         "core.item.unsupported": FailureMeaning(
             .unsupportedFormat, "a newer coffret wrote this item; it can be shown, but not changed"),
         "core.note.locked": FailureMeaning(

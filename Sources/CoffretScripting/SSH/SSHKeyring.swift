@@ -3,7 +3,8 @@
 
 internal import CoffretBase
 package import CoffretCore
-internal import CoffretKeys
+internal import CoffretCrypto
+package import CoffretKeys
 package import CoffretSSH
 internal import CoffretStorage
 internal import CoffretTerminal
@@ -35,10 +36,9 @@ package final class SSHKeyring: SSHKeys {
     /// Asks the person whether a key may be used; the text says which, and for whom.
     private let confirm: (String) -> Bool
 
-    /// - Parameter name: of one vault; nil for all of them.
-    package init(_ store: Store, vault name: String?, confirm: @escaping (String) -> Bool) throws {
-        let names = try name.map { [$0] } ?? store.vaults.map(\.name)
-        vaults = try names.map { try store.openVault($0, isWritable: false) }
+    /// - Parameter records: the vaults in which keys may be.
+    package init(_ store: Store, in records: [VaultRecord], confirm: @escaping (String) -> Bool) throws {
+        vaults = try records.map { try store.openVault($0.vaultID.hex, isWritable: false) }
         self.confirm = confirm
     }
 

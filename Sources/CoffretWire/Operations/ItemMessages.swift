@@ -117,6 +117,8 @@ package struct SummaryMessage: Record, Flagged {
     package var titleMatches: [Int]?
     package var snippetMatches: [Int]?
     package var vault: String?
+    package var owner: String?
+    package var people: [String]?
     package var shortID: String?
     package var excerpt: String?
 
@@ -137,6 +139,11 @@ package struct SummaryMessage: Record, Flagged {
             "titleMatches", \.titleMatches, "pairs of offsets (begin, end) into the title's UTF-8, if asked for"),
         RecordField("snippetMatches", \.snippetMatches, "the same for the snippet"),
         RecordField("vault", \.vault, "name of its vault, in a list over several"),
+        RecordField(
+            "owner", \.owner,
+            "the most senior owner of its vault, if that is another person: as this person calls him, else the beginning of his id"
+        ),
+        RecordField("people", \.people, "the others who have its vault, named alike, if there are any"),
         .shortID(\.shortID),
         RecordField(
             "excerpt", \.excerpt,

@@ -227,12 +227,17 @@ package struct ShareChange: StoreOperation {
         package static let refusesUnknownFields = false
         package var vault = ""
         package var person = ShareMember()
+        package var vaultID = ""
         package var isRemoved = false
         package var epoch = 0
+        package var seenCount: Int?
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("vault", \.vault, "its name"), RecordField("person", \.person, "as it was before"),
+            RecordField("vaultID", \.vaultID, "in hexadecimal digits"),
+            RecordField(
+                "seen", \.seenCount, "items with secrets that a removed member has seen: `share.seen` lists them"),
             RecordField("removed", \.isRemoved, "whether it is no member any more"),
             RecordField("epoch", \.epoch, "number of the vault's newest key"))
     }

@@ -7,7 +7,7 @@ from .failure import Failure
 from .texts import merged
 
 TEXT_MAX, TEXTS_MAX, TOTAL_MAX = 1 << 20, 8, 4 << 20
-FLAGS = ('pinned', 'archived', 'trashed', 'hidden')
+UNDISPUTED = ('pinned', 'archived', 'trashed', 'hidden', 'origin', 'moved')
 
 # `value` is None if it cannot be read, and `failure` says why; `others` are the other values of a conflict.
 Shown = namedtuple('Shown', 'value others is_merged failure')
@@ -35,7 +35,7 @@ def of_key(state, values, key, entity, attribute):
     failure = failures[0] if failures else None
     if not others:
         return Shown(value, [], False, failure)
-    if attribute in FLAGS:
+    if attribute in UNDISPUTED:
         return Shown(value, [], False, failure)
     if attribute in ('modified', 'created') and not failures:
         times = [time for _, raw in read if isinstance(time := _decoded(raw), int)]

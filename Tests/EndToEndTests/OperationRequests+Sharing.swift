@@ -1,0 +1,45 @@
+// Requests about sharing, to a store that shares nothing yet.
+
+import CoffretWire
+
+extension OperationTests.Row {
+    init<Request: StoreOperation>(
+        _ request: Request, refusedAs refusal: String? = nil, fill: (inout Request) -> Void = { _ in }
+    ) {
+        var request = request
+        fill(&request)
+        self.init(
+            request: OperationRequest(request, isAttended: false), refusal: refusal, endsSession: false,
+            locksStore: false)
+    }
+}
+
+extension OperationTests {
+    static let sharing: [Row] = [
+        Row(ShareList()), Row(ShareList()) { $0.vault = "Personal" },
+        Row(ShareRequests()) { $0.includesStrangers = true },
+        Row(ShareAdd(), refusedAs: "account.person.unknown") {
+            ($0.vault, $0.person, $0.isTrial) = ("Personal", "nobody", true)
+        },
+        Row(ShareAnswer(), refusedAs: "sharing.member.unknown") { $0.vault = "no such vault" },
+        Row(ShareChange(), refusedAs: "sharing.member.unknown") { ($0.vault, $0.person) = ("Personal", "nobody") },
+        Row(ShareChange(), refusedAs: "cli.vault.not-synced") { ($0.vault, $0.person) = ("Work", "nobody") },
+        Row(ShareLeave(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" },
+        Row(ShareReview()) { $0.vault = "Personal" },
+        Row(ShareItem(), refusedAs: "account.person.unknown") {
+            ($0.item, $0.people, $0.isTrial) = ("beans", ["nobody"], true)
+        },
+        Row(ShareItem(), refusedAs: "operation.request.invalid") { $0.item = "beans" },
+        Row(ShareRestart()) { ($0.vault, $0.isTrial) = ("Personal", true) },
+        Row(ShareRestart(), refusedAs: "cli.presence.unavailable") { $0.vault = "Personal" },
+        Row(ShareSeen(), refusedAs: "sharing.member.unknown") { ($0.vault, $0.person) = ("Personal", "nobody") },
+        Row(ShareSettings()) { ($0.vault, $0.uses) = ("Personal", [.git, .ssh]) },
+        Row(ShareActivity()) { $0.vault = "Personal" },
+        Row(ShareActivity()) { ($0.vault, $0.person, $0.limit) = ("Work", "you", 1) },
+        Row(ItemMove(), refusedAs: "cli.input.invalid") {
+            ($0.items, $0.vault, $0.to) = (["beans"], "Personal", "Personal")
+        },
+        Row(ItemMove()) { ($0.items, $0.to, $0.isCopy) = (["beans"], "Personal", true) },
+        Row(ItemMove(), refusedAs: "core.vault.not-found") { ($0.items, $0.to) = (["beans"], "no such vault") },
+    ]
+}
