@@ -10,6 +10,9 @@ api.runtime.onInstalled.addListener(() => {
     api.contextMenus.create({ id: "fill", title: "Fill in with Coffret", contexts: ["editable"] });
 });
 
+// A mark is news, and no alarm.
+api.action.setBadgeBackgroundColor({ color: "#1f6f64" });
+
 fillWithoutPopup();
 offerToSave();
 answerForPasskeys();

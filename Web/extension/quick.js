@@ -8,13 +8,27 @@ const api = globalThis.browser ?? chrome;
 /** How long the button says that a form was filled in. */
 const shown = 4_000;
 
+/** A browser may tell of the gesture a moment before it grants the page for it, as Chromium 156 does: the look is tried again after these pauses. */
+const pauses = [10, 20, 40, 80];
+
+async function look(front) {
+    for (const pause of [...pauses, undefined]) {
+        try {
+            return await front.look();
+        } catch (error) {
+            if (error.code !== "blocked" || pause === undefined) throw error;
+            await new Promise((resolve) => setTimeout(resolve, pause));
+        }
+    }
+}
+
 /** @returns whether it is done; what it was given is forgotten with the call. */
 async function fill(tab) {
     const opening = openSession();
     opening.catch(() => {});
     try {
         const front = new Front(tab);
-        await front.look();
+        await look(front);
         const session = await opening;
         if (!front.isEmptyForm || front.page.foreign.length) return false;
         const { logins, like } = await session.ask({ do: "find", origin: front.page.origin });
