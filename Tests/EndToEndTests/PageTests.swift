@@ -242,6 +242,19 @@ struct PageTests {
     }
 
     @Test(
+        "R157: each key of the page does what it says, and each action of its sources has a key",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func keys() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let used = try ProcessRunner.run(
+            Self.python, [Self.script("page_keys.py"), page.address, page.agent.runner.folder.file("pictures")],
+            timeoutSeconds: 600)
+        #expect(used.exitCode == 0, "\(used.text.suffix(600))\n\(used.errorText.suffix(2_400))")
+        #expect(used.text.contains("held: every key"))
+    }
+
+    @Test(
         "R135: page, front, window, session and agent are killed at random moments of typing; no word is lost before the last draft",
         .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
     func rounds() throws {

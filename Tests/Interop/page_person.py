@@ -12,6 +12,25 @@ if not os.path.exists("/usr/bin/chromium"):
 AXE = open(glob.glob(os.path.dirname(axe_playwright_python.__file__) + "/**/axe*.js", recursive=True)[0]).read()
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 
+#: Writes down every node that does something when it is pressed or changed.
+ACTIONS = """(() => {
+  const add = EventTarget.prototype.addEventListener;
+  const kinds = new Set(["click", "mousedown", "pointerdown", "dblclick", "change", "submit"]);
+  window.actions = new Set();
+  EventTarget.prototype.addEventListener = function (kind, ...rest) {
+    if (this instanceof Element && kinds.has(kind) && !/\\/vendor\\//.test(new Error().stack)) window.actions.add(this);
+    return add.call(this, kind, ...rest);
+  };
+})()"""
+#: Nodes that the mouse presses and the keyboard does not reach, each beside the key that does the same. page_keys.py presses them.
+MOUSE_ALONE = {".rows .item": "Enter", ".version": "ArrowDown", "dialog": "Escape"}
+#: Those that are seen and have no key: a browser presses buttons, fields and addresses that it goes to with Tab.
+WITHOUT_KEY = f"""(() => {{
+  for (const node of window.actions) if (!node.isConnected) window.actions.delete(node);
+  const isReached = (node) => node.tabIndex >= 0 && node.matches("button, select, input, textarea, summary, a[href]") || node.matches("form") || node.matches({json.dumps(", ".join(MOUSE_ALONE))});
+  return [...window.actions].filter((node) => node.getClientRects().length > 0 && !node.disabled && !isReached(node)).map((node) => node.outerHTML.slice(0, 140));
+}})()"""
+
 
 def check(what, holds, seen=""):
     if not holds:
@@ -28,6 +47,7 @@ class Person:
         self.browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         self.context = self.browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
         self.page = self.context.new_page()
+        self.page.add_init_script(ACTIONS)
         self.page.on("console", lambda message: self.problems.append(f"{message.text} {message.location.get('url')}") if message.type == "error" else None)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("dialog", lambda dialog: self.problems.append("a dialog: " + dialog.message))
@@ -51,7 +71,8 @@ class Person:
         print("held:", what, flush=True)
 
     def screen(self, name):
-        """A picture in both looks, and what axe finds."""
+        """A picture in both looks, and what axe finds. Each action on it has a key."""
+        check(f"each action has a key: {name}", (found := self.evaluate(WITHOUT_KEY)) == [] and self.evaluate("window.actions.size") > 0, found)
         for look in ["light", "dark"]:
             self.page.emulate_media(color_scheme=look, reduced_motion="reduce")
             self.wait(f"{name}, {look}", f"document.documentElement.dataset.theme === '{look}'")

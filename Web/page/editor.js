@@ -106,7 +106,7 @@ export class NoteEditor {
     this.editor = CodeMirror(this.place, {
       value: item.text, mode: "note", lineWrapping: true, inputStyle: "contenteditable", spellcheck: false, autocorrect: false, autocapitalize: false,
       viewportMargin: 20, placeholder: "Write …", readOnly: item.isTrashed ? "nocursor" : false,
-      extraKeys: { Enter: "newlineAndIndentContinueMarkdownList", Tab: false, "Shift-Tab": false, "Ctrl-Enter": () => this.toggleTask() },
+      extraKeys: { Enter: "newlineAndIndentContinueMarkdownList", Tab: false, "Shift-Tab": false, "Ctrl-Enter": () => this.toggleTask(), "Alt-Enter": () => this.followLink(this.editor.getCursor()) },
     });
     const input = this.editor.getInputField();
     input.setAttribute("role", "textbox");
@@ -320,7 +320,7 @@ export class NoteEditor {
   }
 
   /**
-   * Ctrl and a click follow a link to another note; a click on a task's box ticks it.
+   * Ctrl and a click follow a link to another note, as Alt Enter does; a click on a task's box ticks it.
    * @param {MouseEvent} event
    */
   followed(event) {
@@ -330,10 +330,17 @@ export class NoteEditor {
     const token = this.editor.getTokenAt({ line: place.line, ch: place.ch + 1 });
     if (event.ctrlKey && /\bwiki\b/.test(token.type ?? "")) {
       event.preventDefault();
-      const line = this.editor.getLine(place.line);
-      for (const match of line.matchAll(/\[\[([^\]|]+)(?:\|[^\]]*)?\]\]/g)) {
-        if (match.index <= place.ch && place.ch <= match.index + match[0].length) { state.selected = match[1]; tell("opened"); return; }
-      }
+      this.followLink(place);
+    }
+  }
+
+  /**
+   * Opens the note that a link leads to.
+   * @param {{ line: number, ch: number }} place
+   */
+  followLink(place) {
+    for (const match of this.editor.getLine(place.line).matchAll(/\[\[([^\]|]+)(?:\|[^\]]*)?\]\]/g)) {
+      if (match.index <= place.ch && place.ch <= match.index + match[0].length) { state.selected = match[1]; tell("opened"); return; }
     }
   }
 

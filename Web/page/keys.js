@@ -10,7 +10,7 @@ const groups = [
   ["Everywhere", [["Search", "Ctrl F"], ["New note", "Ctrl N"], ["New login", "Ctrl Shift N"], ["New note from a template", "Ctrl Alt N"], ["Today's note", "Ctrl Alt D"], ["Lock now", "Ctrl L"], ["Back to the list", "Alt Left"], ["This page", "F1"]]],
   ["In the list", [["Next, previous", "J K ↓ ↑"], ["Open", "Enter"], ["Pin", "P"], ["Archive", "E"], ["To the trash", "Delete"]]],
   ["In a login", [["Copy password", "Ctrl Shift C"], ["Copy username", "Ctrl Shift B"], ["Copy code", "Ctrl Shift X"]]],
-  ["In a note", [["History", "Ctrl H"], ["Task", "Ctrl Enter"], ["Save now", "Ctrl S"], ["Add a file", "Ctrl Alt A"]]],
+  ["In a note", [["History", "Ctrl H"], ["Task", "Ctrl Enter"], ["Open the link", "Alt Enter"], ["Save now", "Ctrl S"], ["Add a file", "Ctrl Alt A"]]],
 ];
 
 /** @type {Record<string, string>} */
