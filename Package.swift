@@ -294,7 +294,7 @@ let executables: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretInterop", "CoffretTrust", "CoffretStorage",
             "CoffretHistory", "CoffretLogs", "CoffretSearch", "CoffretKeys", "CoffretCore", "CoffretHTTP",
             "CoffretAccount",
-            "CoffretSync", "CBenchPeers", "CPlatform",
+            "CoffretSync", "CoffretServer", "CoffretWire", "CBenchPeers", "CPlatform",
         ],
         swiftSettings: settings),
 ]

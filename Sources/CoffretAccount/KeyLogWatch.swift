@@ -47,12 +47,12 @@ package struct KeyLogFile {
 
     /// Writes the notes of a log that differ, in clear: everybody can check them with the log's key.
     ///
-    /// - Returns: where.
-    package func writeEvidence(_ notes: [[UInt8]], key: String) throws -> String {
+    /// - Returns: an error that says where.
+    func failure(_ error: KeyLogError, _ notes: [[UInt8]?], key: String) throws -> AccountError {
         let evidence = path + "-evidence.txt"
-        let text = Array((key + "\n\n").utf8) + notes.joined(separator: Array("\n".utf8))
+        let text = Array((key + "\n\n").utf8) + notes.compactMap(\.self).joined(separator: Array("\n".utf8))
         try inAccount(fileSystem.replaceFile(evidence, with: Array(text)))
-        return evidence
+        return AccountError(.failed, at: evidence, cause: error)
     }
 }
 
@@ -66,14 +66,23 @@ extension Account {
     ///   - isFollowed: all chains were followed just now, so that what the log has more was withheld. It is read then only where a
     ///     chain has a link that was not looked for, and once a day; else always.
     ///   - isRestored: the server was put back: what was known of its log is forgotten, and its key is kept.
+    ///   - stated: checkpoints in entries of others that came since the last reading. What is none of this log says nothing.
     /// - Returns: nil where it was not read.
     /// - Throws: a `KeyLogError`, after both notes were written down; an `AccountError`.
     @discardableResult
-    package func checkKeyLog(isFollowed: Bool, isRestored: Bool = false) throws -> KeyLogView? {
+    package func checkKeyLog(
+        isFollowed: Bool, isRestored: Bool = false, stated: [[UInt8]] = []
+    ) throws -> KeyLogView? {
         let file = try KeyLogFile(of: store)
         let chains = try keyLogChains()
         var known = file.read()
         if isRestored { known = known?.begunAnew }
+        // Kept until they were compared; who says that the server was put back knows that they are of the log before.
+        if !isRestored, !stated.isEmpty, var view = known {
+            view.take(stated: stated)
+            if view != known { try file.write(view) }
+            known = view
+        }
         if isFollowed, let known, !known.isDue(for: chains, rest: Self.keyLogRestMilliseconds, now: clock.now) {
             return nil
         }
@@ -90,13 +99,32 @@ extension Account {
             while let tile = reading.wanted {
                 try reading.take(try connection.send("GET", "/v1/log/tile/" + tile.path).body)
             }
-            let read = try reading.finished(now: clock.now, isFollowed: isFollowed)
+            var read = try reading.finished(now: clock.now, isFollowed: isFollowed)
+            // Also those that came before a log was ever read.
+            if !isRestored { read.take(stated: stated) }
+            for note in read.stated {
+                try compare(note, with: read, file)
+                read.forget(stated: note)
+            }
             try file.write(read)
+            try inAccount(store.noteKeyLog(response.body))
             return read
         } catch let error as KeyLogError {
-            let notes = [view.checkpoint?.note, response.body].compactMap(\.self)
-            let path = try file.writeEvidence(notes, key: view.verifier.text)
-            throw AccountError(.failed, at: path, cause: error)
+            throw try file.failure(error, [view.checkpoint?.note, response.body], key: view.verifier.text)
+        }
+    }
+
+    /// Compares a checkpoint that another device states with what was read here.
+    ///
+    /// - Throws: an `AccountError`, after both notes were written down.
+    private func compare(_ note: [UInt8], with view: KeyLogView, _ file: KeyLogFile) throws {
+        do {
+            guard var comparison = try KeyLogComparison(of: note, with: view) else { return }
+            while let tile = comparison.wanted {
+                try comparison.take(try connection.send("GET", "/v1/log/tile/" + tile.path).body)
+            }
+        } catch let error as KeyLogError {
+            throw try file.failure(error, [note, view.checkpoint?.note], key: view.verifier.text)
         }
     }
 

@@ -38,18 +38,33 @@ package struct KeyLogView: Equatable, Sendable {
     var chains: [Bytes32: Chain] = [:]
     /// When all was last in order.
     package var checkedAt: Milliseconds?
+    /// Checkpoints that other devices state, until they were found to be of this log.
+    package private(set) var stated: [[UInt8]] = []
+    static let statedCountMax = 16
 
     /// A log of which nothing was read.
     package init(verifier: KeyLogVerifier) { self.verifier = verifier }
 
-    /// Whether a log is to be read: for a link that was not looked for, one that did not come, or after a time without.
+    /// Whether a log is to be read: for a link that was not looked for, one that did not come, a checkpoint that somebody states,
+    /// or after a time without.
     package func isDue(for chains: [KeyLogChain], rest: Milliseconds, now: Milliseconds) -> Bool {
-        guard let checkedAt, checkedAt <= now, now - checkedAt < rest else { return true }
+        guard stated.isEmpty, let checkedAt, checkedAt <= now, now - checkedAt < rest else { return true }
         return chains.contains { chain in
             guard let known = self.chains[chain.label] else { return true }
             return known.count != UInt64(chain.links.count) || !known.ahead.isEmpty
         }
     }
+
+    /// Takes checkpoints that others state. What is none of this log says nothing, and the one that is known needs no look.
+    package mutating func take(stated notes: [[UInt8]]) {
+        for note in notes where note != checkpoint?.note && !stated.contains(note) {
+            guard (try? KeyLogCheckpoint(verifying: note, by: verifier)) != nil else { continue }
+            stated = stated.suffix(Self.statedCountMax - 1) + [note]
+        }
+    }
+
+    /// A checkpoint was found to be of this log.
+    package mutating func forget(stated note: [UInt8]) { stated.removeAll { $0 == note } }
 
     /// Forgets what was read, and keeps the key: a person said that the server was put back.
     package var begunAnew: KeyLogView { KeyLogView(verifier: verifier) }

@@ -3,16 +3,16 @@
 internal import CoffretBase
 
 extension KeyLogView {
-    private static let version: UInt64 = 1
+    private static let version: UInt64 = 2
     private static let chainCountMax = 1 << 16
     private static let aheadCountMax = 1 << 12
     package static let byteCountMax = 16 << 20
 
-    /// Layout, deterministic CBOR: [1, key, note / empty, size, [* hash], time / null, [* [label, count, [* [number, hash]],
-    /// time / null]]]. Spec: Spec/log.md section 5.
+    /// Layout, deterministic CBOR: [2, key, note / empty, size, [* hash], time / null, [* [label, count, [* [number, hash]],
+    /// time / null]], [* note]]. Spec: Spec/log.md section 5.
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 7)
+            encoder.encodeArrayHeader(count: 8)
             encoder.encode(unsigned: Self.version)
             encoder.encode(text: verifier.text)
             encoder.encode(bytes: checkpoint?.note ?? [])
@@ -33,6 +33,8 @@ extension KeyLogView {
                 }
                 Self.encode(chain.missingSince, to: &encoder)
             }
+            encoder.encodeArrayHeader(count: stated.count)
+            for note in stated { encoder.encode(bytes: note) }
         }
     }
 
@@ -49,7 +51,7 @@ extension KeyLogView {
 
     private static func read(from decoder: inout CBORDecoder) throws(CBORError) -> KeyLogView {
         let malformed = CBORError(.unexpectedItem, byteOffset: 0)
-        try decoder.readArrayHeader(count: 7)
+        try decoder.readArrayHeader(count: 8)
         guard try decoder.readUnsigned() == version,
             let verifier = try? KeyLogVerifier(text: decoder.readText(byteCountMax: KeyLogVerifier.byteCountMax))
         else { throw malformed }
@@ -78,6 +80,9 @@ extension KeyLogView {
             }
             chain.missingSince = try time(from: &decoder)
             view.chains[label] = chain
+        }
+        for _ in 0..<(try count(from: &decoder, max: statedCountMax)) {
+            view.take(stated: [try decoder.readBytes(countMax: KeyLogCheckpoint.byteCountMax)])
         }
         return view
     }

@@ -80,6 +80,14 @@ package struct LogChange: Equatable, Sendable {
     }
 }
 
+/// What this device knows of the log of its server, for own entries.
+package protocol KeyLogNoteSource: AnyObject {
+    /// The checkpoint that the next own entry states; nil: none is due.
+    func next() -> [UInt8]?
+    /// The entry is durable.
+    func written()
+}
+
 /// Words of this device about its other vaults.
 package protocol LogStatementSource: AnyObject {
     /// The sealed words of the next own entry; nil: there are none.

@@ -146,6 +146,7 @@ package final class LogBatch {
         let (place, context) = try repository.nextPlace()
         let own = context.instance
         let statement = statement ?? repository.statements?.next(of: own)
+        let keyLogNote = keyLogNote ?? repository.keyLogNotes?.next()
         var sorted = changes.map { Change(key: $0.key, content: $0.content, replaces: $0.replaces.ordered(by: own)) }
             .sorted { $0.key < $1.key }
         changes = []
@@ -182,7 +183,7 @@ package final class LogBatch {
     ) throws(StorageError) -> VerifiedEntry {
         guard let signingKey = repository.author.signingKey else { throw StorageError(.readOnly) }
         let written = body.sign(in: context, with: signingKey)
-        let hasStatement = body.statement != nil
+        let (hasStatement, hasNote) = (body.statement != nil, body.keyLogNote != nil)
         let before = try body.before.flatMap { (name) throws(StorageError) in try repository.files.entry(named: name) }
         if before?.body.context != body.context {
             try transaction.writeBlob(type: .entryContext, bytes: context.encode())
@@ -192,6 +193,7 @@ package final class LogBatch {
         let entry = written.named(name)
         repository.files.remember(context, name: body.context)
         if hasStatement { repository.statements?.written() }
+        if hasNote { repository.keyLogNotes?.written() }
         repository.take(entry, byteCount: written.content.count, changeCount: changeCount)
         if isBulk { repository.checkpointIfPossible() }
         return entry

@@ -39,6 +39,10 @@ package struct LogIndex {
     private static let forGoodFlag: UInt8 = 4
 
     private var index: IndexTree
+    /// Of some logs a number above which nothing is kept: who appends to them need not look whether it is here.
+    private var ends: [InstanceID: EntryNumber] = [:]
+    /// Whether anything was ever dropped; nil before somebody had to know.
+    private var hasDropped: Bool?
 
     init(trees: FactTrees, tree: FactTree) { index = IndexTree(trees: trees, tree: tree) }
 
@@ -81,15 +85,35 @@ package struct LogIndex {
     /// - Returns: false for one that is here already.
     mutating func add(_ record: Record) throws(StorageError) -> Bool {
         let key = Self.key(of: record.name, at: record.dot)
-        let others = try index.facts(under: key).flatMap(Self.records)
+        let others = try isBehindEnd(record.dot) ? [] : index.facts(under: key).flatMap(Self.records)
         if others.contains(where: { $0.name == record.name }) { return false }
         var record = record
-        if let before = try dropped(record.name) {
+        if try mayHaveDropped(), let before = try dropped(record.name) {
             record.wasApplied = record.wasApplied || before.wasApplied
             index.set([], under: Self.droppedKey(record.name))
         }
         set(record, beside: others, under: key)
         return true
+    }
+
+    /// Whether an entry is behind all that is kept of its log. What is asked once of a log costs nothing when the next is appended.
+    private mutating func isBehindEnd(_ dot: Dot) throws(StorageError) -> Bool {
+        if let end = ends[dot.instance] { return dot.number > end }
+        let entity = EntityID(kind: Self.entryKind, uuid: dot.instance)
+        var isAny = false
+        _ = try index.facts(of: entity, from: Self.key(entity, dot.number, nil)) { _ in
+            defer { isAny = true }
+            return !isAny
+        }
+        if !isAny { ends[dot.instance] = dot.number }
+        return !isAny
+    }
+
+    private mutating func mayHaveDropped() throws(StorageError) -> Bool {
+        if let hasDropped { return hasDropped }
+        let found = try !index.entities(kind: Self.droppedKind).isEmpty
+        hasDropped = found
+        return found
     }
 
     /// Changes the record of an entry, or takes one in.
@@ -100,6 +124,7 @@ package struct LogIndex {
 
     private mutating func set(_ record: Record, beside others: [Record], under key: FactKey) {
         let all = others.filter { $0.name != record.name } + [record]
+        if let end = ends[record.dot.instance] { ends[record.dot.instance] = max(end, record.dot.number) }
         // Names with the same first half, at one dot: nobody meets that but by looking for it for years.
         if all.count <= Self.recordCountMax { index.set([Self.fact(key, all)], under: key) }
     }
@@ -155,6 +180,7 @@ package struct LogIndex {
 
     mutating func drop(_ record: Record, isForGood: Bool) throws(StorageError) {
         try remove(record.name, at: record.dot)
+        hasDropped = true
         let flags = (record.wasApplied ? Self.appliedFlag : 0) | (isForGood ? Self.forGoodFlag : 0)
         let key = Self.droppedKey(record.name)
         index.set([Fact(key: key, content: .inline([flags]), dot: record.dot, height: record.height)], under: key)

@@ -33,6 +33,8 @@ package final class LogRepository {
 
     /// Words about other vaults for own entries (E9); nil: none.
     package var statements: (any LogStatementSource)?
+    /// Checkpoints of the server's log for own entries; nil: none.
+    package var keyLogNotes: (any KeyLogNoteSource)?
 
     let blobs: BlobStore
     let files: LogFiles

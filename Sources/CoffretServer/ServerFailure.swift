@@ -25,7 +25,6 @@ package struct ServerFailure: Error, Equatable, Sendable {
         case lettersFull = "server.letters.full"
         case guestsUsedUp = "server.guests.used-up"
         case zoneUnknown = "server.zone.unknown"
-        case zoneExists = "server.zone.exists"
         case epochStale = "server.zone.epoch-stale"
         /// An epoch that no link here has opened: the device knows links that this server does not.
         case epochUnknown = "server.zone.epoch-unknown"
@@ -80,7 +79,7 @@ extension ServerFailure.Code {
         case .unknownRoute, .accountUnknown, .chainUnknown, .zoneUnknown, .objectUnknown: 404
         case .relayUnknown, .recipientUnknown: 404
         case .method: 405
-        case .zoneExists, .epochStale, .epochUnknown, .headUnknown, .checkpointYoung, .pushPending, .uploadOffset,
+        case .epochStale, .epochUnknown, .headUnknown, .checkpointYoung, .pushPending, .uploadOffset,
             .storageConflict:
             409
         case .lengthRequired: 411
@@ -113,7 +112,6 @@ extension ServerFailure.Code {
         case .lettersFull: "too much waits for that account"
         case .guestsUsedUp: "this account has as many guests as it may have"
         case .zoneUnknown: "there is no such zone"
-        case .zoneExists: "the zone exists already"
         case .epochStale: "the push is sealed under an older key than the zone's"
         case .epochUnknown: "the push is sealed under a key that the vault's links do not have"
         case .headUnknown: "the head is no object of the zone"

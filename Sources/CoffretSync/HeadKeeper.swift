@@ -202,7 +202,7 @@ struct HeadKeeper {
         guard let devices = members.accounts[account],
             let bytes = devices.signingKey(of: word.deviceID, at: devices.newest), let key = try? VerifyingKey(bytes)
         else { return nil }
-        let proof = ZoneProof.objects(
+        let proof = ZoneProof.push(
             expectedHead: word.expectedHead, newHead: zone.address, epoch: zone.epoch, hash: word.objectsHash)
         let zone = repository.keys.vaultID.bytes
         guard (try? proof.verify(word.signature, zone: zone, by: key)) != nil else { return nil }
@@ -232,7 +232,7 @@ struct CollectedLinks {
                 let key = try? VerifyingKey(bytes),
                 let link = members.chain.links.firstIndex(where: { $0.hash.bytes == statement.linkHash }),
                 (try? SweepProof(
-                    zoneID: vaultID.bytes, expectedHead: statement.linkHash, objects: statement.objects,
+                    zoneID: vaultID.bytes, linkHash: statement.linkHash, objects: statement.objects,
                     chunks: statement.chunks
                 ).verify(statement.signature, by: key)) != nil
             else { continue }

@@ -107,10 +107,10 @@ package final class LogCollector {
         }
         let hash = try repository.ask { (machine) in machine.members.chain.links[link].hash.bytes }
         let proof = SweepProof(
-            zoneID: repository.keys.vaultID.bytes, expectedHead: hash, objects: objects, chunks: files)
+            zoneID: repository.keys.vaultID.bytes, linkHash: hash, objects: objects, chunks: files)
         return .sweep(
             ZoneSweep(
-                expectedHead: hash, objects: objects, chunks: files, signature: proof.sign(with: signingKey)))
+                linkHash: hash, objects: objects, chunks: files, signature: proof.sign(with: signingKey)))
     }
 
     private func names(below link: Int, now: Milliseconds) throws(StorageError) -> [BlobName]? {

@@ -133,6 +133,8 @@ package struct LogReport: Equatable, Sendable {
     package var isPresentHere = false
     /// The head that the server shows at the end, by address.
     package var serverHead: [UInt8]?
+    /// Checkpoints of the server's log in entries of others that came; nobody has looked at them.
+    package var keyLogNotes: [[UInt8]] = []
 
     package init() {}
 }

@@ -112,7 +112,7 @@ extension ZonePush {
     ) {
         var hasher = PushedObjectsHasher()
         for object in objects { hasher.add(address: object.address, ciphertext: object.ciphertext) }
-        let proof = ZoneProof.objects(expectedHead: expected, newHead: new, epoch: epoch, hash: hasher.finish())
+        let proof = ZoneProof.push(expectedHead: expected, newHead: new, epoch: epoch, hash: hasher.finish())
         self.init(
             expectedHead: expected, newHead: new, epoch: epoch, objects: objects,
             signature: proof.sign(zone: zone, with: key))

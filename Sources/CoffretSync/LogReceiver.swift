@@ -53,6 +53,9 @@ final class LogReceiver {
     private(set) var copied: [LeftLog] = []
     /// Sealed words of entries that came, of the own account's other devices (E9).
     private(set) var statements: [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] = []
+    /// Checkpoints of a server's log in entries that came, of other devices: not looked at.
+    private(set) var keyLogNotes: [[UInt8]] = []
+    private static let keyLogNoteCountMax = 16
     private(set) var takenCount = 0
     private(set) var refusedCount = 0
 
@@ -189,6 +192,11 @@ final class LogReceiver {
             signed.context.deviceID != repository.author.deviceID
         {
             statements.append((signed.context.deviceID, signed.context.instance, bytes))
+        }
+        if let note = signed.body.keyLogNote, signed.context.deviceID != repository.author.deviceID,
+            !keyLogNotes.contains(note)
+        {
+            keyLogNotes = keyLogNotes.suffix(Self.keyLogNoteCountMax - 1) + [note]
         }
     }
 

@@ -354,6 +354,7 @@ package final class LogSync {
         if receiver.hasUnreadable { memory.hasUnreadable = true }
         report.receivedByteCount += page.objects.reduce(0) { $0 + $1.ciphertext.count }
         (report.receivedCount, report.refusedCount) = (receiver.takenCount, receiver.refusedCount)
+        report.keyLogNotes = receiver.keyLogNotes
     }
 
     /// Notes what entries that came say of this copy, and of other vaults.

@@ -152,6 +152,8 @@ package struct SyncReport: Equatable, Sendable {
     package var waitsForWord: WaitingLink?
     /// K8: links for which this account's person has to speak.
     package var unconfirmed: [Int] = []
+    /// Checkpoints of the server's log in entries of others that came; nobody has looked at them.
+    package var keyLogNotes: [[UInt8]] = []
 
     package init() {}
 
@@ -185,6 +187,7 @@ package struct SyncReport: Equatable, Sendable {
         (role, memberCount, waitsForWord) = (logs.role, logs.memberCount, logs.waitsForWord)
         (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
         wrongOlderKeys += logs.wrongOlderKeys
+        keyLogNotes += logs.keyLogNotes
         receivedEntryCount += logs.receivedCount
         sentEntryCount += logs.sentCount
         receivedByteCount += logs.receivedByteCount

@@ -41,6 +41,9 @@ struct Main {
             name: "nothing", purpose: "syncs with nothing new, at the end of `edits`", run: EditBench.runNothing),
         BenchMode(name: "sync", purpose: "two devices and a server, for `Scripts/bench sync`", run: SyncBench.run),
         BenchMode(
+            name: "server", purpose: "pushes and links of vaults that several people have, at the server's store",
+            run: ServerBench.run),
+        BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]
 

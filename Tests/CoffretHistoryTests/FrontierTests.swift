@@ -174,14 +174,14 @@ struct FrontierTests {
             hasher.add(address: try Hex.decode(object[0]), ciphertext: try Hex.decode(object[1]))
         }
         let (expected, new) = (try Hex.decode(push.expected_hex), try Hex.decode(push.new_hex))
-        let proof = ZoneProof.objects(expectedHead: expected, newHead: new, epoch: push.epoch, hash: hasher.finish())
+        let proof = ZoneProof.push(expectedHead: expected, newHead: new, epoch: push.epoch, hash: hasher.finish())
         let key = SigningKey.generate(from: SeededGenerator(seed: 1))
         let zone = [UInt8](repeating: 7, count: 32)
         let message = try Hex.decode(push.message_hex)
         #expect(proof.sign(zone: zone, with: key) == key.sign(.push, scope: zone, message: message))
         let hash = Array(message.suffix(32))
-        let first = ZoneProof.objects(expectedHead: nil, newHead: new, epoch: push.epoch, hash: hash)
-        let last = ZoneProof.objects(expectedHead: new, newHead: nil, epoch: push.epoch, hash: hash)
+        let first = ZoneProof.push(expectedHead: nil, newHead: new, epoch: push.epoch, hash: hash)
+        let last = ZoneProof.push(expectedHead: new, newHead: nil, epoch: push.epoch, hash: hash)
         #expect(first.sign(zone: zone, with: key) != last.sign(zone: zone, with: key))
     }
 }

@@ -1,4 +1,4 @@
-// A vault of logs as its people hold it: member links with real signatures, and pushes with their words.
+// A vault as its people hold it: member links with real signatures, and pushes with their words.
 
 import CoffretBase
 import CoffretCrypto
@@ -70,12 +70,8 @@ final class LogVault {
     func push(
         _ objects: [ZoneObject], from expected: [UInt8]?, to new: [UInt8]?, epoch: UInt32 = 1, by device: TestDevice
     ) -> ZonePush {
-        var hasher = PushedObjectsHasher()
-        for object in objects { hasher.add(address: object.address, ciphertext: object.ciphertext) }
-        let proof = ZoneProof.objects(expectedHead: expected, newHead: new, epoch: epoch, hash: hasher.finish())
-        return ZonePush(
-            expectedHead: expected, newHead: new, epoch: epoch, objects: objects,
-            signature: proof.sign(zone: id, with: device.signing))
+        ZonePush(expectedHead: expected, newHead: new, epoch: epoch, objects: objects)
+            .signed(for: id, by: device.signing)
     }
 }
 
@@ -92,13 +88,13 @@ extension TestAccount {
 extension PushWord {
     /// Whether this is the word of a device that set a head under an epoch.
     func isWord(of device: TestDevice, for head: [UInt8]?, epoch: UInt32, in zone: [UInt8]) -> Bool {
-        let proof = ZoneProof.objects(expectedHead: expectedHead, newHead: head, epoch: epoch, hash: objectsHash)
+        let proof = ZoneProof.push(expectedHead: expectedHead, newHead: head, epoch: epoch, hash: objectsHash)
         return deviceID == device.id && (try? proof.verify(signature, zone: zone, by: device.keys.signing)) != nil
     }
 }
 
 extension StoreWorld {
-    /// A vault of logs with one link behind the founding one.
+    /// A vault with one link behind the founding one.
     func logVault(_ account: TestAccount) throws -> LogVault {
         let vault = try LogVault(account)
         let link = vault.link()
@@ -112,12 +108,7 @@ extension StoreWorld {
         if case .taken(let heads) = try store.take(items, by: owner) { heads.map(\.sequenceNumber) } else { nil }
     }
 
-    func logHead(_ vault: LogVault) throws -> LogHead {
-        guard case .logs(let head) = try store.state(vault.id, for: vault.founder.owner) else {
-            throw ClientFailure(text: "a zone of commits")
-        }
-        return head
-    }
+    func logHead(_ vault: LogVault) throws -> LogHead { try store.head(vault.id, for: vault.founder.owner) }
 
     /// Posts one link, which the vault takes.
     ///

@@ -121,9 +121,9 @@ struct MemberProcessTests {
     ) throws {
         let path = "/v1/zones/\(Hex.encode(vault.id))"
         let proof = SweepProof(
-            zoneID: vault.id, expectedHead: vault.hash(1), objects: [object.address], chunks: [])
+            zoneID: vault.id, linkHash: vault.hash(1), objects: [object.address], chunks: [])
         let sweep = ZoneSweep(
-            expectedHead: vault.hash(1), objects: [object.address], chunks: [],
+            linkHash: vault.hash(1), objects: [object.address], chunks: [],
             signature: proof.sign(with: bob.device.signing))
         #expect(try bob.send("POST", path + "/sweep", sweep.encoded()).code == "server.request.forbidden")
         #expect(try bob.deleteZone(Hex.encode(vault.id)).code == "server.request.forbidden")

@@ -31,6 +31,14 @@ struct TestDevice: Sendable {
     }
 }
 
+/// A vault of one link.
+struct FoundedVault {
+    let vaultID: [UInt8]
+    let link: [UInt8]
+
+    var item: LinkPost.Item { LinkPost.Item(kind: ChainKind.member.rawValue, chainID: vaultID, link: link) }
+}
+
 /// An account with its chain, as its first device holds it.
 final class TestAccount {
     let device = TestDevice()
@@ -70,26 +78,36 @@ final class TestAccount {
     func follow(_ link: [UInt8]) throws { chain = try chain.following([try UnverifiedLink(decoding: link)]).chain }
 
     /// A new vault of this account.
-    func vault() throws -> ZoneCreation {
+    func vault() throws -> FoundedVault {
         let foundation = VaultFoundation(
             random: SystemRandomSource().bytes(count: 32), accountID: chain.accountID,
             deviceChainHead: chain.head.linkHash, keyCommitment: [UInt8](repeating: 1, count: 32))
         let link = VerifiedMemberChain.found(foundation, details: [], with: device.signing)
         let verified = try VerifiedMemberChain.verify([link], founder: chain)
-        return ZoneCreation(vaultID: verified.vaultID.bytes, link: link.encoded)
+        return FoundedVault(vaultID: verified.vaultID.bytes, link: link.encoded)
     }
 }
 
 extension ZonePush {
     func signed(for zone: [UInt8], by key: SigningKey) -> ZonePush {
         var push = self
-        push.signature = ZoneProof.push(expectedHead: expectedHead, newHead: newHead, epoch: epoch)
-            .sign(zone: zone, with: key)
+        var hasher = PushedObjectsHasher()
+        for object in objects { hasher.add(address: object.address, ciphertext: object.ciphertext) }
+        push.signature = ZoneProof.push(
+            expectedHead: expectedHead, newHead: newHead, epoch: epoch, hash: hasher.finish()
+        ).sign(zone: zone, with: key)
         return push
     }
 }
 
 extension ServerStore {
+    /// Makes the zone of a vault, or finds it.
+    func found(_ vault: FoundedVault, by owner: SessionOwner) throws -> LogHead {
+        #expect(
+            try take([vault.item], by: owner) == .taken([ChainHead(sequenceNumber: 0, linkHash: vault.vaultID)]))
+        return try head(vault.vaultID, for: owner)
+    }
+
     /// A push with the word of the session's device.
     func take(_ push: ZonePush, to zone: [UInt8], by owner: SessionOwner) throws -> PushOutcome {
         guard let key = TestDevice.signingKey(of: owner.deviceID) else { throw ServerFailure(.forbidden) }

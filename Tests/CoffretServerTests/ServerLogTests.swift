@@ -132,9 +132,9 @@ struct ServerLogTests {
         _ client: ServerClient, _ vault: LogVault, of object: ZoneObject, keeping head: ZoneObject
     ) throws {
         let zone = "/v1/zones/\(Hex.encode(vault.id))"
-        let proof = SweepProof(zoneID: vault.id, expectedHead: vault.hash(1), objects: [object.address], chunks: [])
+        let proof = SweepProof(zoneID: vault.id, linkHash: vault.hash(1), objects: [object.address], chunks: [])
         let sweep = ZoneSweep(
-            expectedHead: vault.hash(1), objects: [object.address], chunks: [],
+            linkHash: vault.hash(1), objects: [object.address], chunks: [],
             signature: proof.sign(with: client.device.signing))
         #expect(try client.send("POST", zone + "/sweep", sweep.encoded()).code == "server.zone.checkpoint-young")
         let tablet = try client.adding(TestDevice())

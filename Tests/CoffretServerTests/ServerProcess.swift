@@ -264,6 +264,11 @@ final class ServerClient: @unchecked Sendable {
         return try send("POST", "/v1/zones/\(zone)/delete", ZoneDeletion(signature: signature).encoded())
     }
 
+    /// Says that this device has seen what lies in a zone.
+    func acknowledge(_ zone: String) throws {
+        #expect(try send("PUT", "/v1/zones/\(zone)/acks/\(device.id.hex)", [1]).status == 204)
+    }
+
     static func objects(_ frames: [ChangeFrame]) -> [ZoneObject] {
         frames.compactMap { (frame: ChangeFrame) -> ZoneObject? in
             if case .object(let object, _) = frame { return object }

@@ -12,12 +12,14 @@ import Testing
 struct ServerSweepTests {
     /// A sweep, signed by a device of an account.
     static func sweep(
-        _ objects: [[UInt8]], chunks: [[UInt8]] = [], on head: [UInt8], in zone: String, by device: TestDevice
+        _ objects: [[UInt8]], chunks: [[UInt8]] = [], below link: [UInt8]? = nil, in zone: String, by device: TestDevice
     ) throws -> [UInt8] {
-        let proof = SweepProof(
-            zoneID: try Hex.decode(zone), expectedHead: head, objects: objects, chunks: chunks)
+        let zoneID = try Hex.decode(zone)
+        // A vault's id is the hash of the link that founds it.
+        let link = link ?? zoneID
+        let proof = SweepProof(zoneID: zoneID, linkHash: link, objects: objects, chunks: chunks)
         return ZoneSweep(
-            expectedHead: head, objects: objects, chunks: chunks, signature: proof.sign(with: device.signing)
+            linkHash: link, objects: objects, chunks: chunks, signature: proof.sign(with: device.signing)
         ).encoded()
     }
 
@@ -39,38 +41,40 @@ struct ServerSweepTests {
         let (first, old, head) = (ZoneObject.random(), ZoneObject.random(), ZoneObject.random())
         #expect(try client.push(zone, from: nil, to: first.address, [old, first]).status == 200)
         #expect(try client.push(zone, from: first.address, to: head.address, [head]).status == 200)
+        let second = TestDevice()
+        let other = try client.adding(second)
 
+        let young = try client.send("POST", path, Self.sweep([old.address], in: zone, by: client.device))
+        #expect(young.status == 409 && young.code == "server.zone.checkpoint-young")
+        for device in [client, other] { try device.acknowledge(zone) }
         let stale = try client.send(
-            "POST", path, Self.sweep([old.address], on: first.address, in: zone, by: client.device))
-        #expect(stale.status == 412)
-        #expect(try ZoneHead(decoding: stale.body).address == head.address)
-        var forged = try Self.sweep([old.address], on: head.address, in: zone, by: client.device)
+            "POST", path, Self.sweep([old.address], below: head.address, in: zone, by: client.device))
+        #expect(stale.status == 400 && stale.code == "server.request.malformed")
+        var forged = try Self.sweep([old.address], in: zone, by: client.device)
         forged[forged.count - 1] ^= 1
         let unsigned = try client.send("POST", path, forged)
         #expect(unsigned.status == 403 && unsigned.code == "server.request.forbidden")
         let many = [[UInt8]](repeating: old.address, count: ServerLimits.sweepAddressCountMax + 1)
-        let long = try client.send("POST", path, Self.sweep(many, on: head.address, in: zone, by: client.device))
+        let long = try client.send("POST", path, Self.sweep(many, in: zone, by: client.device))
         #expect(long.status == 400 && long.code == "server.request.malformed")
         let longer = try client.send("POST", path, [UInt8](repeating: 0, count: 400_000))
         #expect(longer.status == 413 && longer.code == "server.request.too-large")
         let foreign = try stranger.send(
-            "POST", path, Self.sweep([old.address], on: head.address, in: zone, by: stranger.device))
+            "POST", path, Self.sweep([old.address], in: zone, by: stranger.device))
         #expect(foreign.status == 404 && foreign.code == "server.zone.unknown")
         for list in ["objects", "chunks"] {
             #expect(try stranger.send("GET", "/v1/zones/\(zone)/\(list)").code == "server.zone.unknown")
         }
         let itself = try client.send(
-            "POST", path, Self.sweep([head.address], on: head.address, in: zone, by: client.device))
+            "POST", path, Self.sweep([head.address], in: zone, by: client.device))
         #expect(itself.status == 400 && itself.code == "server.request.malformed")
 
-        // A second device, whose push in parts is in the way until its head comes; then it is revoked.
-        let second = TestDevice()
-        let other = try client.adding(second)
+        // The second device's push in parts is in the way until its head comes; then it is revoked.
         let usedBefore = try Self.used(client)
         let part = ZoneObject.random()
         #expect(try other.push(zone, from: head.address, to: head.address, [part]).status == 200)
         let busy = try client.send(
-            "POST", path, Self.sweep([old.address, part.address], on: head.address, in: zone, by: client.device))
+            "POST", path, Self.sweep([old.address, part.address], in: zone, by: client.device))
         #expect(busy.status == 409 && busy.code == "server.zone.push-pending")
         #expect(try Self.changes(client, zone) == [old, first, head, part])
         #expect(try Self.used(client) == usedBefore + 356)
@@ -78,14 +82,15 @@ struct ServerSweepTests {
         let next = ZoneObject.random()
         #expect(try other.push(zone, from: head.address, to: next.address, [next]).status == 200)
         let swept = try other.send(
-            "POST", path, Self.sweep([old.address, first.address], on: next.address, in: zone, by: second))
+            "POST", path, Self.sweep([old.address, first.address], in: zone, by: second))
         #expect(try SweepReceipt(decoding: swept.body) == SweepReceipt(count: 2, byteCount: 200))
         #expect(try Self.changes(client, zone) == [head, part, next])
-        #expect(try Self.used(client) == usedBefore)
+        // What was signed is kept: the addresses, who, below which link.
+        #expect(try (200..<800).contains(Self.used(client) - usedBefore))
         let revocation = client.account.revoking(second)
         #expect(try client.append(revocation).status == 200)
         let late = try other.send(
-            "POST", path, Self.sweep([part.address], on: next.address, in: zone, by: second))
+            "POST", path, Self.sweep([part.address], in: zone, by: second))
         #expect(late.status == 401 && late.code == "server.session.unknown")
         // What it had swept is served, and is back when the server has cleaned.
         let fetch = ZoneFetch(addresses: [old.address, first.address]).encoded()
@@ -106,6 +111,7 @@ struct ServerSweepTests {
         #expect(try client.send("PUT", "/v1/zones/\(zone)/chunks/\(Hex.encode(chunk))", [1, 2, 3]).status == 201)
         let (old, head) = (ZoneObject.random(), ZoneObject.random())
         #expect(try client.push(zone, from: nil, to: head.address, [old, head]).status == 200)
+        try client.adding(TestDevice()).acknowledge(zone)
         let list = { (kind: String) in
             try AddressPage(decoding: try client.send("GET", "/v1/zones/\(zone)/\(kind)").body)
         }
@@ -113,7 +119,7 @@ struct ServerSweepTests {
         #expect(try list("chunks") == AddressPage(next: [], addresses: [chunk]))
         let receipt = try client.send(
             "POST", "/v1/zones/\(zone)/sweep",
-            Self.sweep([old.address], chunks: [chunk], on: head.address, in: zone, by: client.device))
+            Self.sweep([old.address], chunks: [chunk], in: zone, by: client.device))
         #expect(try SweepReceipt(decoding: receipt.body) == SweepReceipt(count: 2, byteCount: 103))
         #expect(try client.send("GET", "/v1/zones/\(zone)/objects?after=zz").code == "server.request.malformed")
         let (data, backup) = (folder.file("data"), folder.file("backup"))
@@ -151,12 +157,12 @@ struct ServerSweepTests {
         func costs(beside count: Int) throws -> (sweep: Double, fetch: Double) {
             let zone = try world.zone(account)
             let objects = (0..<count + 200).map { _ in ZoneObject.random(byteCount: 500) }
-            let head = try world.push(objects, on: nil, in: zone, by: account.owner)
+            try world.push(objects, on: nil, in: zone, by: account.owner)
             let named = objects.suffix(200).map(\.address)
             let (fetched, fetch) = try ProcessorTime.measure { try world.fetched(named, zone, account) }
             #expect(fetched == Array(objects.suffix(200)))
-            let (outcome, sweep) = try ProcessorTime.measure { try world.sweep(named, on: head, in: zone, account) }
-            #expect(outcome == .swept(SweepReceipt(count: 200, byteCount: 100_000)))
+            let (outcome, sweep) = try ProcessorTime.measure { try world.sweep(named, in: zone, account) }
+            #expect(outcome == SweepReceipt(count: 200, byteCount: 100_000))
             return (sweep, fetch)
         }
         let (small, large) = (try costs(beside: 10), try costs(beside: 20_000))

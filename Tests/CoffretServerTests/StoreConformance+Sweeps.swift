@@ -29,15 +29,16 @@ extension StoreWorld {
             try store.upload(bytes, at: 0, of: bytes.count, address: address, in: zone, by: owner) == .complete)
     }
 
+    /// - Parameter link: the hash of the link below which things are collected; nil is the founding one's.
     func sweep(
-        _ objects: [[UInt8]], chunks: [[UInt8]] = [], on head: [UInt8], in zone: [UInt8], _ account: TestAccount,
-        as device: TestDevice? = nil
-    ) throws -> SweepOutcome {
-        let device = device ?? account.device
-        let proof = SweepProof(zoneID: zone, expectedHead: head, objects: objects, chunks: chunks)
+        _ objects: [[UInt8]], chunks: [[UInt8]] = [], below link: [UInt8]? = nil, in zone: [UInt8],
+        _ account: TestAccount, as device: TestDevice? = nil
+    ) throws -> SweepReceipt {
+        let (device, link) = (device ?? account.device, link ?? zone)
+        let proof = SweepProof(zoneID: zone, linkHash: link, objects: objects, chunks: chunks)
         return try store.sweep(
             ZoneSweep(
-                expectedHead: head, objects: objects, chunks: chunks, signature: proof.sign(with: device.signing)),
+                linkHash: link, objects: objects, chunks: chunks, signature: proof.sign(with: device.signing)),
             of: zone, by: SessionOwner(accountID: account.id, deviceID: device.id.bytes))
     }
 
@@ -87,8 +88,8 @@ extension StoreWorld {
 }
 
 extension StoreCheck {
-    private static func swept(_ count: UInt64, _ byteCount: UInt64) -> SweepOutcome {
-        .swept(SweepReceipt(count: count, byteCount: byteCount))
+    private static func swept(_ count: UInt64, _ byteCount: UInt64) -> SweepReceipt {
+        SweepReceipt(count: count, byteCount: byteCount)
     }
 
     private static func owner(_ device: TestDevice, _ account: TestAccount) -> SessionOwner {
@@ -118,7 +119,7 @@ extension StoreCheck {
             let unknown = SystemRandomSource().bytes(count: 32)
             let sweep = {
                 try world.sweep(
-                    [old.address, unknown, old.address], chunks: [chunk, unknown], on: head.address, in: zone, account)
+                    [old.address, unknown, old.address], chunks: [chunk, unknown], in: zone, account)
             }
             #expect(try sweep() == swept(3, 706))
             #expect(try sweep() == swept(0, 0), "asked again")
@@ -152,30 +153,30 @@ extension StoreCheck {
             let (first, head) = (ZoneObject.random(), ZoneObject.random())
             try world.push([first], on: nil, in: zone, by: account.owner)
             try world.push([head], on: first.address, in: zone, by: account.owner)
-            let state = try world.store.head(zone, for: account.owner)
-            #expect(try world.sweep([first.address], on: first.address, in: zone, account) == .conflict(state))
             #expect(
-                code { _ = try world.sweep([first.address], on: head.address, in: zone, stranger) } == .zoneUnknown)
+                code { _ = try world.sweep([first.address], below: head.address, in: zone, account) } == .malformed,
+                "a head is no link")
+            #expect(code { _ = try world.sweep([first.address], in: zone, stranger) } == .zoneUnknown)
             #expect(
-                code { _ = try world.sweep([first.address, head.address], on: head.address, in: zone, account) }
+                code { _ = try world.sweep([first.address, head.address], in: zone, account) }
                     == .malformed, "the head itself")
             let second = try world.secondDevice(of: account)
             // Another device's signature, one about another zone, other addresses, or another kind.
             let other = try world.zone(account)
             for proof in [
-                SweepProof(zoneID: other, expectedHead: head.address, objects: [first.address], chunks: []),
-                SweepProof(zoneID: zone, expectedHead: first.address, objects: [first.address], chunks: []),
-                SweepProof(zoneID: zone, expectedHead: head.address, objects: [], chunks: []),
-                SweepProof(zoneID: zone, expectedHead: head.address, objects: [], chunks: [first.address]),
+                SweepProof(zoneID: other, linkHash: zone, objects: [first.address], chunks: []),
+                SweepProof(zoneID: zone, linkHash: other, objects: [first.address], chunks: []),
+                SweepProof(zoneID: zone, linkHash: zone, objects: [], chunks: []),
+                SweepProof(zoneID: zone, linkHash: zone, objects: [], chunks: [first.address]),
             ] {
                 let sweep = ZoneSweep(
-                    expectedHead: head.address, objects: [first.address], chunks: [],
+                    linkHash: zone, objects: [first.address], chunks: [],
                     signature: proof.sign(with: account.device.signing))
                 #expect(code { _ = try world.store.sweep(sweep, of: zone, by: account.owner) } == .forbidden)
             }
-            let proof = SweepProof(zoneID: zone, expectedHead: head.address, objects: [first.address], chunks: [])
+            let proof = SweepProof(zoneID: zone, linkHash: zone, objects: [first.address], chunks: [])
             let theirs = ZoneSweep(
-                expectedHead: head.address, objects: [first.address], chunks: [],
+                linkHash: zone, objects: [first.address], chunks: [],
                 signature: proof.sign(with: second.signing))
             #expect(code { _ = try world.store.sweep(theirs, of: zone, by: account.owner) } == .forbidden)
             _ = try world.store.append(account.revoking(second), to: .device, account.id, by: account.owner)
@@ -191,23 +192,19 @@ extension StoreCheck {
             let second = try world.secondDevice(of: account)
             let (head, old, part) = (ZoneObject.random(), ZoneObject.random(), ZoneObject.random())
             try world.push([head, old], on: nil, in: zone, by: account.owner)
-            let sweep = { try world.sweep([old.address, part.address], on: head.address, in: zone, account) }
+            let sweep = { try world.sweep([old.address, part.address], in: zone, account) }
             // A push in parts, until its head comes.
             try world.stage([part], on: head.address, in: zone, by: owner(second, account))
             #expect(code { _ = try sweep() } == .pushPending)
             let next = ZoneObject.random()
             try world.push([next], on: head.address, in: zone, by: owner(second, account))
-            guard case .conflict = try sweep() else {
-                Issue.record("it stands on the old head")
-                return
-            }
             #expect(try world.pull(zone, account).0 == [head, old, part, next])
             // Another's head is not the end of this one's push.
             let third = ZoneObject.random()
             try world.stage([third], on: next.address, in: zone, by: owner(second, account))
             let newest = ZoneObject.random()
             try world.push([newest], on: next.address, in: zone, by: account.owner)
-            let later = { try world.sweep([old.address], on: newest.address, in: zone, account) }
+            let later = { try world.sweep([old.address], in: zone, account) }
             #expect(code { _ = try later() } == .pushPending)
             world.clock.now += 86_400_001
             // Chunks, whole and in part, and the word that one is there.
@@ -242,9 +239,9 @@ extension StoreCheck {
             let cursor = try world.store.head(zone, for: account.owner).cursor
             #expect(
                 try world.sweep(
-                    [one.address, two.address], chunks: chunks, on: head.address, in: zone, account, as: thief)
+                    [one.address, two.address], chunks: chunks, in: zone, account, as: thief)
                     == swept(4, 264))
-            #expect(try world.sweep([three.address], on: head.address, in: zone, account) == swept(1, 100))
+            #expect(try world.sweep([three.address], in: zone, account) == swept(1, 100))
             #expect(try world.used(account) == 100)
             // Pushed and uploaded again they are as new, whoever swept them.
             try world.stage([two], on: head.address, in: zone, by: account.owner)
@@ -267,7 +264,7 @@ extension StoreCheck {
             #expect(
                 try world.fetched([one, two, three, head].map(\.address), zone, account) == [one, two, head])
             #expect(try world.used(account) == 364)
-            #expect(try world.sweep([one.address], on: head.address, in: zone, account) == swept(1, 100), "again")
+            #expect(try world.sweep([one.address], in: zone, account) == swept(1, 100), "again")
         },
         StoreCheck(
             name: "of what was swept at most the account's space is kept, and nothing goes before its time for it",
@@ -284,16 +281,16 @@ extension StoreCheck {
             for index in 0..<2 {
                 try world.stage([old[index]], on: head, in: zone, by: account.owner)
                 guard index == 0 else { break }
-                #expect(try world.sweep([old[0].address], on: head, in: zone, account) == swept(1, 60_000))
+                #expect(try world.sweep([old[0].address], in: zone, account) == swept(1, 60_000))
             }
-            #expect(code { _ = try world.sweep([old[1].address], on: head, in: zone, account) } == .quotaExceeded)
+            #expect(code { _ = try world.sweep([old[1].address], in: zone, account) } == .quotaExceeded)
             #expect(try world.used(account) == 60_100 && world.pull(zone, account).0.contains(old[1]))
             #expect(try world.fetched([old[0].address], zone, account) == [old[0]])
             // What comes back may be above the space: it was there before.
             try world.stage([ZoneObject.random(byteCount: 30_000)], on: head, in: zone, by: account.owner)
             world.clock.now += 30 * 86_400_000 + 1
             try world.store.clean()
-            #expect(try world.sweep([old[1].address], on: head, in: zone, account) == swept(1, 60_000))
+            #expect(try world.sweep([old[1].address], in: zone, account) == swept(1, 60_000))
         },
         StoreCheck(name: "a large zone is swept in parts, each once, and the rest stays (R14)") { world in
             let account = try world.account()
@@ -301,15 +298,15 @@ extension StoreCheck {
             let count = 2 * ServerLimits.sweepAddressCountMax + 700
             let objects = (0..<count).map { _ in ZoneObject.random(byteCount: 20) }
             let kept = Array(objects.prefix(100))
-            let head = try world.push(objects, on: nil, in: zone, by: account.owner)
+            try world.push(objects, on: nil, in: zone, by: account.owner)
             var rest = objects.dropFirst(kept.count).reversed().map(\.address)[...]
             while !rest.isEmpty {
                 let part = Array(rest.prefix(ServerLimits.sweepAddressCountMax))
                 rest = rest.dropFirst(part.count)
                 #expect(
-                    try world.sweep(part, on: head, in: zone, account)
+                    try world.sweep(part, in: zone, account)
                         == swept(UInt64(part.count), 20 * UInt64(part.count)))
-                #expect(try world.sweep(part, on: head, in: zone, account) == swept(0, 0), "asked again")
+                #expect(try world.sweep(part, in: zone, account) == swept(0, 0), "asked again")
                 #expect(try world.used(account) == 20 * UInt64(kept.count + rest.count))
                 #expect(try world.listed(.object, zone, account).count == kept.count + rest.count)
             }
@@ -350,9 +347,9 @@ extension StoreCheck {
             let (store, owner, id) = (world.store, account.owner, account.id)
             let sweep = { (device: TestDevice) in
                 let addresses = objects.map(\.address)
-                let proof = SweepProof(zoneID: zone, expectedHead: head, objects: addresses, chunks: [chunk])
+                let proof = SweepProof(zoneID: zone, linkHash: zone, objects: addresses, chunks: [chunk])
                 return ZoneSweep(
-                    expectedHead: head, objects: addresses, chunks: [chunk],
+                    linkHash: zone, objects: addresses, chunks: [chunk],
                     signature: proof.sign(with: device.signing))
             }
             let requests = devices.map { ($0.id.bytes, sweep($0)) }

@@ -94,13 +94,12 @@ package final class LogServer: LogSite {
             case .chains(let question):
                 return .chains(try sent(store.updates(sent(question), for: owner)))
             case .head:
-                guard case .logs(let head) = try store.state(zone, for: owner) else { return .refused(code: "commits") }
-                return .head(try sent(head))
+                return .head(try sent(store.head(zone, for: owner)))
             case .changes(let since):
                 var (cursor, isLast) = (since, false)
                 while !isLast {
                     let batch = try store.changes(in: zone, since: cursor, for: owner)
-                    (cursor, isLast) = (batch.head.cursor, batch.isLast)
+                    (cursor, isLast) = (batch.cursor, batch.isLast)
                     let objects = batch.objects.map { $0.object }
                     try page(LogPage(objects: objects, cursor: cursor, hasMore: !isLast))
                 }
@@ -119,7 +118,6 @@ package final class LogServer: LogSite {
                 switch try store.push(sent(push), to: zone, by: owner) {
                 case .accepted(let receipt): return .pushed(try sent(receipt))
                 case .moved(let head): return .moved(try sent(head))
-                case .conflict: return .refused(code: "commits")
                 }
             case .links(let post): return try posted(sent(post), by: owner)
             case .members(let post): return try posted(sent(post), to: zone, by: owner)
@@ -133,10 +131,7 @@ package final class LogServer: LogSite {
             case .collections(let after):
                 return .collections(try sent(store.collectionRecords(after: after, in: zone, for: owner)))
             case .sweep(let sweep):
-                guard case .swept(let receipt) = try store.sweep(sent(sweep), of: zone, by: owner) else {
-                    return .refused(code: "commits")
-                }
-                return .swept(try sent(receipt))
+                return .swept(try sent(store.sweep(sent(sweep), of: zone, by: owner)))
             case .acknowledgements:
                 return .acknowledgements(try sent(store.acknowledgements(in: zone, for: owner)).entries)
             case .acknowledge(let bytes):

@@ -71,7 +71,6 @@ struct ServerMessageTests {
                             accountID: id, deviceID: device, linkHash: other, objects: [id, other], chunks: [id],
                             signature: id + other)
                     ])),
-            Sample(ZoneCreation(vaultID: id, link: [5])),
             Sample(AccountMatches([])), Sample(AccountMatches([id])), Sample(Memberships([])),
             Sample(
                 Memberships([
@@ -81,10 +80,9 @@ struct ServerMessageTests {
             Sample(AddressPage(next: [], addresses: [])), Sample(AddressPage(next: [1, 2], addresses: [id])),
             Sample(
                 ZoneSweep(
-                    expectedHead: id, objects: [id], chunks: [], signature: [UInt8](repeating: 7, count: 64))),
+                    linkHash: id, objects: [id], chunks: [], signature: [UInt8](repeating: 7, count: 64))),
             Sample(SweepReceipt(count: 1, byteCount: .max)),
-            Sample(ZoneHead(address: nil, cursor: [], epoch: 1)),
-            Sample(ZoneHead(address: id, cursor: [1, 2], epoch: .max)), Sample(object),
+            Sample(object),
             Sample(ZonePush(expectedHead: nil, newHead: id, epoch: 1, objects: [object, object])),
             Sample(ZonePush(expectedHead: id, newHead: id, epoch: 2, objects: [])),
             Sample(ZonePush(expectedHead: nil, newHead: nil, epoch: 2, objects: [object])),
@@ -234,7 +232,6 @@ struct ServerMessageTests {
         refused(LoginChallengeRequest(accountID: short, deviceID: Self.device, clientNonce: Self.id))
         refused(LoginChallengeRequest(accountID: Self.id, deviceID: Self.device, clientNonce: short))
         refused(LoginSession(token: short, expiry: 0))
-        refused(ZoneHead(address: short, cursor: [], epoch: 1))
         refused(ZoneObject(address: short, ciphertext: []))
         refused(LogHead(address: Self.id, cursor: [], epoch: 1, word: nil))
         refused(LogHead(address: nil, cursor: [], epoch: 1, word: Self.word))

@@ -67,6 +67,24 @@ struct AgentSyncTests {
         func stop() throws { for agent in [first, second] { try agent.stop() } }
     }
 
+    @Test("an agent reads the server's log by itself, and again with news of a link (R85)")
+    func keyLog() throws {
+        let world = try World()
+        func size() throws -> Int {
+            let text = try world.first.succeed("server", "log", "--json")
+            let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+            return object?["size"] as? Int ?? 0
+        }
+        try world.second.succeed("server", "log", "--check")
+        let text = try world.second.succeed("server", "log", "--json")
+        let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        let known = try #require(object?["size"] as? Int)
+        try Waiting.until("the log was read") { try size() == known }
+        try world.second.succeed("device", "rename", "Second", "Other")
+        try Waiting.until("the link was looked for") { try size() == known + 1 }
+        try world.stop()
+    }
+
     private func waitForTitle(_ title: String, on agent: AgentRunner) throws {
         try Waiting.until(title) { try agent.succeed("ls").contains(title) }
     }

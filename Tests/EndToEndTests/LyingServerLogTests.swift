@@ -71,6 +71,66 @@ struct LyingServerLogTests {
         try second.succeed("server", "log", "--check")
     }
 
+    @Test("two people whom a server shows two logs find it by what they write to each other (R85)")
+    func twoLogs() throws {
+        let bob = try CoffretRunner()
+        try bob.makeStore()
+        try bob.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try bob.succeed("share", "requests")
+        let accounts = try [first, bob].map { try #require(try $0.json("server", "status")["account"] as? String) }
+        try bob.succeed("share", "requests", "--from", accounts[0])
+        try first.succeed("vault", "new", "Home")
+        try first.makeNote("Ours", "--vault", "Home")
+        try first.succeed("share", "add", "Home", accounts[1], "--role", "writer", "--yes")
+        try bob.succeed("share", "accept", "Home")
+        for person in [first, bob, first] { try person.succeed("sync") }
+        try bob.succeed("server", "log", "--check")
+        // A link that concerns Bob in nothing, and that his log has otherwise.
+        try first.succeed("vault", "new", "Own")
+        try first.succeed("vault", "sync", "Own")
+        try first.succeed("server", "log", "--check")
+        try query(
+            """
+            CREATE TABLE kept AS SELECT * FROM log;
+            UPDATE log SET entry = CAST(substr(entry, 1, 73) || x'00' AS BLOB) WHERE seq = (SELECT MAX(seq) FROM log)
+            """)
+        try first.makeNote("Stated", "--vault", "Home")
+        try first.succeed("sync")
+        for _ in 0..<2 {
+            let refused = try bob.run(["sync"], input: [])
+            #expect(refused.exitCode == 84 && refused.errorText.contains("[log.forked]"), "\(refused.errorText)")
+        }
+        let json = try bob.run("server", "log", "--check", "--json")
+        let path = try #require(json.text.firstMatch(of: /"evidence":"([^"]+)"/)).1
+        let evidence = try String(contentsOfFile: String(path), encoding: .utf8)
+        #expect(evidence.split(separator: "\n").filter { $0.hasSuffix("/coffret-log/1") }.count == 2)
+        // What was written came all the same.
+        #expect(try bob.succeed("ls", "--vault", "Home").contains("Stated"))
+        try query("DELETE FROM log; INSERT INTO log SELECT * FROM kept")
+        try bob.succeed("sync")
+    }
+
+    @Test("a log that is followed is told as it grows, until it is not in order")
+    func followed() throws {
+        func size() throws -> Int { try second.json("server", "log")["size"] as? Int ?? 0 }
+        try second.succeed("server", "log", "--check")
+        let before = try size()
+        let (ended, box) = (DispatchSemaphore(value: 0), ResultBox())
+        let thread = Thread { [second] in
+            box.set(try? second.run("server", "log", "--follow"))
+            ended.signal()
+        }
+        thread.start()
+        try first.succeed("device", "rename", "Second", "Other")
+        try Waiting.until("the log was read again") { try size() > before }
+        try query("UPDATE log SET entry = CAST(substr(entry, 1, 73) || x'00' AS BLOB) WHERE seq = 0")
+        #expect(ended.wait(timeout: .now() + 120) == .success)
+        let result = try #require(box.value)
+        #expect(result.exitCode == 84 && result.errorText.contains("[log.forked]"), "\(result.errorText)")
+        #expect(result.text.contains("\(before + 1) entries, root "), "\(result.text)")
+        #expect(result.text.contains("Evidence: "), "\(result.text)")
+    }
+
     @Test("a link that the server logs and hides is found (R85)")
     func hidden() throws {
         try second.succeed("server", "log", "--check")
@@ -86,4 +146,13 @@ struct LyingServerLogTests {
         try query("INSERT INTO links SELECT * FROM hidden")
         try second.succeed("sync")
     }
+}
+
+private final class ResultBox: @unchecked Sendable {
+    // SAFETY: guarded by the lock.
+    private let lock = NSLock()
+    private var result: ProcessResult?
+
+    func set(_ result: ProcessResult?) { lock.withLock { self.result = result } }
+    var value: ProcessResult? { lock.withLock { result } }
 }

@@ -79,7 +79,7 @@ def chains(port, ready, end):
         except Refused:
             time.sleep(0.1)
     _, zone = first.founding()
-    first.request("POST", "/v1/zones", zone)
+    first.request("POST", "/v1/links", zone)
     clients = [first.another(f"127.0.1.{2 + number}") for number in range(6)]
     ready.set()
 
@@ -87,7 +87,7 @@ def chains(port, ready, end):
         if number % 3 == 2:
             clients[number].request("GET", f"/v1/chains/device/{first.chain.id.hex()}")
         else:
-            clients[number].request("POST", "/v1/zones", zone)
+            clients[number].request("POST", "/v1/links", zone)
     return busy(6, end, work)
 
 

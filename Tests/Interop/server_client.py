@@ -113,16 +113,19 @@ class Client:
         """A new vault: its id, and the request that makes its zone."""
         member = chains.Chain(3).append(
             {0: 1, 1: os.urandom(32), 2: self.chain.id, 3: self.chain.hashes[0], 4: bytes(32)}, self.device)
-        return member.id.hex(), cbor([member.id, member.links[0]])
+        return member.id.hex(), cbor([[3, member.id, member.links[0], None]])
 
     def zone(self):
         """Makes a vault and its zone; returns its id."""
         zone, request = self.founding()
-        self.request("POST", "/v1/zones", request)
+        self.request("POST", "/v1/links", request)
         return zone
 
     def push(self, zone, before, after, objects):
-        signature = chains.sign(self.device.key, b"push", bytes.fromhex(zone), before + after + (1).to_bytes(4, "big"))
+        digest = lambda data: hashlib.blake2b(data, digest_size=32).digest()
+        hashed = digest(b"".join(address + digest(data) for address, data in objects))
+        said = (before or bytes(32)) + (after or bytes(32)) + (1).to_bytes(4, "big") + hashed
+        signature = chains.sign(self.device.key, b"push", bytes.fromhex(zone), said)
         return self.request(
             "POST", f"/v1/zones/{zone}/push", cbor([before, after, 1, [list(o) for o in objects], signature]))
 

@@ -37,7 +37,7 @@ final class SyncRound {
     let waiter: SyncWaiter
     private let random: any RandomSource
     private let clock: any WallClock
-    private let note: (SyncNews) -> Void
+    let note: (SyncNews) -> Void
     /// Called with the relay ids of those that ask this device for a value.
     private let asked: (UniqueID) -> Void
     private let requests: PairingWatch
@@ -67,6 +67,7 @@ final class SyncRound {
     private var isAccountDue = false
     private var isRequestDue = false
     private var isAskDue = false
+    var log = KeyLogSchedule()
     /// Those that the agent knows of.
     private var knownAsks: Set<UniqueID> = []
     private var hasAcknowledged: Set<String> = []
@@ -130,12 +131,15 @@ final class SyncRound {
             case .ping: ping()
             case .drop: lost(HTTPError(.timedOut))
             case .wait(let until):
-                if schedule.isUp, let id = files.due(at: now) {
+                if schedule.isUp, log.isDue(at: now) {
+                    readLog()
+                } else if schedule.isUp, let id = files.due(at: now) {
                     fetchFiles(id, until: until)
                     // What happened meanwhile goes first.
                     wait(until: now)
                 } else {
-                    wait(until: min(until ?? .max, schedule.isUp ? files.nextAt ?? .max : .max))
+                    let others = min(files.nextAt ?? .max, log.nextAt)
+                    wait(until: min(until ?? .max, schedule.isUp ? others : .max))
                 }
             }
         }
@@ -254,7 +258,10 @@ final class SyncRound {
         case .zone(let id, let head, _):
             guard case let vault = Hex.encode(id), vaults[vault] != nil, head != serverHeads[vault] else { return }
             schedule.noticed(vault, .pull)
-        case .mailbox, .chain, .membership, .letter: isAccountDue = true
+        case .chain:
+            isAccountDue = true
+            lookAtChains()
+        case .mailbox, .membership, .letter: isAccountDue = true
         case .pairing: isRequestDue = true
         case .ask: isAskDue = true
         }
@@ -280,6 +287,7 @@ final class SyncRound {
             self.socket = socket
             for (id, journal) in vaults { waiter.watch(journal, as: .vault(id)) }
             schedule.connected(Array(vaults.keys), at: now)
+            log.noticed(vaults.keys, at: now)
             isAccountDue = true
             isRequestDue = true
             isAskDue = true
@@ -390,6 +398,7 @@ final class SyncRound {
                 id, need, didChange: report.sentEntryCount + report.receivedEntryCount > 0,
                 hasWaitingFiles: !report.waitingFiles.isEmpty, at: now)
             schedule.heard(at: now)
+            log.followed(id)
             if options.acknowledges {
                 hasAcknowledged.insert(id)
                 sync.note(record, nil)

@@ -148,7 +148,7 @@ private struct VaultsSync {
             request.vault == nil && outcomes.allSatisfy { if case .success = $0.report { true } else { false } }
         guard isFollowed else { return }
         do {
-            try sync.account.checkKeyLog(isFollowed: true, isRestored: request.isServerRestored == true)
+            try sync.readKeyLog(isRestored: request.isServerRestored == true)
         } catch  where SyncTrouble.isTransient(error) {
             // The next sync reads it.
         } catch {

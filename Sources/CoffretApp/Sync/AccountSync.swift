@@ -29,6 +29,8 @@ package final class AccountSync {
     private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
     /// Vaults of which others state what is not there.
     private var stated: Set<VaultID> = []
+    /// Checkpoints of the server's log in entries that came, since the log was read.
+    private var keyLogNotes: [[UInt8]] = []
 
     package init(
         _ account: Account, records: SyncRecords, clock: any WallClock,
@@ -169,9 +171,11 @@ package final class AccountSync {
         defer { stated.formUnion(syncer.takeStatedVaults()) }
         func attempt() throws -> SyncReport {
             do {
-                return try syncer.sync(
+                let report = try syncer.sync(
                     options, patienceMilliseconds: patienceMilliseconds, progress: progress,
                     fileProgress: fileProgress)
+                keyLogNotes += report.keyLogNotes
+                return report
             } catch let error as SyncError where error.code == .unreachable {
                 // Why it cannot be reached says more.
                 throw transport.lastError ?? error
@@ -189,6 +193,14 @@ package final class AccountSync {
             try account.makeZone(for: record)
             return try attempt()
         }
+    }
+
+    /// Reads the server's log, once all chains were followed, and compares what others state of it.
+    ///
+    /// - Throws: a failure that a person has to look at, or one that may pass (`SyncTrouble`).
+    package func readKeyLog(isRestored: Bool = false) throws {
+        try account.checkKeyLog(isFollowed: true, isRestored: isRestored, stated: keyLogNotes)
+        keyLogNotes = []
     }
 
     /// Whether a sync failed because the vault has no place at the server.

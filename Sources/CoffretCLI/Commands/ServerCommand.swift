@@ -12,6 +12,7 @@ internal import CoffretScripting
 internal import CoffretTerminal
 internal import CoffretTrust
 internal import CoffretWire
+internal import Glibc
 
 enum ServerCommand {
     static let invitation = OptionDescription.value(
@@ -36,8 +37,9 @@ enum ServerCommand {
                 "log", "Say whether the server's log of keys is in order",
                 discussion: [
                     "The server signs one log of all links of all chains. Each sync that learns of a link reads the log, so that it shows you no chain that it does not show others.",
-                    "Whoever keeps the key and the newest root may compare them with yours.",
-                ], options: [check], run: log),
+                    "Devices state the newest root to each other in what they write, so that two logs of one server are found.",
+                    "With --follow it is read every ten seconds, and each change is a line, until it is not in order.",
+                ], options: [check, follow], run: log),
             CommandDescription(
                 "leave", "Forget the server on this device",
                 discussion: ["What lies on the server stays there, and so does this device in the account."],
@@ -97,11 +99,15 @@ enum ServerCommand {
     }
 
     static let check = OptionDescription.flag("check", "read the log now")
+    static let follow = OptionDescription.flag("follow", "read the log again and again, and say how it grows")
+    private static let followSeconds: UInt32 = 10
 
     private static func log(_ context: CommandContext) throws {
         var request = ServerLogRead()
         request.isAsked = context.arguments.isSet(check) ? true : nil
-        let read = try CommandStore.open(context).perform(request)
+        let store = try CommandStore.open(context)
+        if context.arguments.isSet(follow) { return try self.follow(context, store) }
+        let read = try store.perform(request)
         try context.print(read.json) {
             guard let origin = read.origin else { return "No log was read yet: coffret server log --check reads it." }
             var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
@@ -117,6 +123,32 @@ enum ServerCommand {
                 .joined(separator: "\n")
         }
         if let failure = read.failure { throw failure }
+    }
+
+    /// Reads the log until it is not in order, or cannot be read.
+    private static func follow(_ context: CommandContext, _ store: CommandStore) throws {
+        var request = ServerLogRead()
+        request.isAsked = true
+        var shown: (size: Int?, root: String?)?
+        while true {
+            let read = try store.perform(request)
+            guard read.origin != nil || read.failure != nil else {
+                return try context.print(read.json) { "This store has no server, or its server has no log." }
+            }
+            if let failure = read.failure {
+                if let evidence = read.evidence {
+                    try context.print(read.json) { "Evidence: \(TextWidth.displaySafe(evidence))" }
+                }
+                throw failure
+            }
+            if shown?.size != read.size || shown?.root != read.root {
+                try context.print(read.json) {
+                    "\(NumberText.grouped(read.size ?? 0)) entries, root \(read.root ?? "")"
+                }
+                shown = (read.size, read.root)
+            }
+            sleep(followSeconds)
+        }
     }
 
     private static func pin(_ hex: String?) -> String? { hex.flatMap(ServerPin.parse)?.text }

@@ -189,7 +189,10 @@ package final class Store {
         if isWritable && recorded < keyring.generation {
             try inStorage(repository.recordKeyringGeneration(keyring.generation))
         }
-        if isWritable { repository.statements = try statements(for: record) }
+        if isWritable {
+            repository.statements = try statements(for: record)
+            repository.keyLogNotes = try logNotes(for: record)
+        }
         let vault = makeVault(record, repository: repository, keys: keys)
         vault.isOlderCopy = isOlder
         return vault

@@ -14,14 +14,15 @@ internal import CoffretStorage
 /// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, is
 /// written with each sync: CBOR [2, statement of one head (Spec/history.md section 3), time]. `stated`, kind 1,
 /// is written with an entry: CBOR [1, [* [vault id, head]]], the witnesses that this instance recorded last here.
-/// Spec: Spec/sync.md.
+/// `log-note` is kind 3 (`VaultLogNotes`). Spec: Spec/sync.md, Spec/log.md.
 struct VaultWitnesses {
     private static let byteCountMax = 32 << 10
     private static let statedCountMax = 256
 
-    private enum Kind: UInt8 {
+    enum Kind: UInt8 {
         case head = 0
         case stated = 1
+        case logNote = 3
     }
 
     struct Head: Equatable {
@@ -46,10 +47,11 @@ struct VaultWitnesses {
         switch kind {
         case .head: PathText.join(layout.vaultPath(vault), "zone-head")
         case .stated: PathText.join(layout.vaultPath(vault), "stated")
+        case .logNote: PathText.join(layout.vaultPath(vault), "log-note")
         }
     }
 
-    private func read(_ vault: VaultID, _ kind: Kind) -> [UInt8]? {
+    func read(_ vault: VaultID, _ kind: Kind) -> [UInt8]? {
         guard
             let sealed = try? environment.fileSystem.readFile(path(vault, kind), byteCountMax: Self.byteCountMax)
         else { return nil }
@@ -58,7 +60,7 @@ struct VaultWitnesses {
         ) { content in unsafe [UInt8](content) }
     }
 
-    private func write(_ content: [UInt8], _ vault: VaultID, _ kind: Kind) {
+    func write(_ content: [UInt8], _ vault: VaultID, _ kind: Kind) {
         let sealed = Envelope.seal(
             content, key: key, context: .headRecord, associatedData: vault.bytes + instance.bytes + [kind.rawValue],
             random: environment.random)

@@ -111,12 +111,6 @@ extension RouteTable {
         .owned("GET", "/v1/zones", "zones.list") { service, _, owner in
             ServerResponse(200, ZoneFetch(addresses: try service.store.zones(of: owner)))
         },
-        .owned("POST", "/v1/zones", "zones.create", body: link) { service, request, owner in
-            guard let head = try service.store.createZone(try request.message(ZoneCreation.self), by: owner) else {
-                throw ServerFailure(.malformed, "the founding link does not verify")
-            }
-            return ServerResponse(201, head)
-        },
         .owned("POST", "/v1/zones/{zone}/delete", "zones.delete", body: 256) { service, request, owner in
             try service.store.deleteZone(try request.message(ZoneDeletion.self), request.id, by: owner)
             return ServerResponse(204)
@@ -131,10 +125,8 @@ extension RouteTable {
         },
         .owned("GET", "/v1/zones/{zone}/objects", "objects.list", .reading) { try $0.stored(.object, $1, for: $2) },
         .owned("POST", "/v1/zones/{zone}/sweep", "zones.sweep", body: sweep) { service, request, owner in
-            switch try service.store.sweep(try request.message(ZoneSweep.self), of: request.id, by: owner) {
-            case .swept(let receipt): ServerResponse(200, receipt)
-            case .conflict(let head): ServerResponse(412, head)
-            }
+            let sweep = try request.message(ZoneSweep.self)
+            return ServerResponse(200, try service.store.sweep(sweep, of: request.id, by: owner))
         },
         .owned("GET", "/v1/zones/{zone}/collections", "collections.list", .reading) { service, request, owner in
             let after = try request.cursor("after")

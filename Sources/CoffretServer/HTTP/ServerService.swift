@@ -104,21 +104,15 @@ final class ServerService: Sendable {
         }
         return switch try store.push(push, to: request.id, by: owner) {
         case .accepted(let receipt): ServerResponse(200, receipt)
-        case .conflict(let head): ServerResponse(412, head)
         case .moved(let head): ServerResponse(412, head)
         }
     }
 
     func head(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
-        let state = try store.state(request.id, for: owner)
+        let head = try store.head(request.id, for: owner)
         // The position changes with everything that is stored, the head with it.
-        let tag = "\"\(Hex.encode(state.cursor))\(state.people.map { "-\($0)" } ?? "")\""
-        var response: ServerResponse
-        switch state {
-        case _ where request.header("If-None-Match") == tag: response = ServerResponse(304)
-        case .commits(let head): response = ServerResponse(200, head)
-        case .logs(let head): response = ServerResponse(200, head)
-        }
+        let tag = "\"\(Hex.encode(head.cursor))-\(head.people)\""
+        var response = request.header("If-None-Match") == tag ? ServerResponse(304) : ServerResponse(200, head)
         response.fields.append(("ETag", tag))
         return response
     }
@@ -150,7 +144,7 @@ final class ServerService: Sendable {
                     }
                     let bytes = Self.frames(batch)
                     byteCount += Int64(bytes.count)
-                    cursor = batch.isLast || byteCount >= limit ?? .max ? nil : batch.head.cursor
+                    cursor = batch.isLast || byteCount >= limit ?? .max ? nil : batch.cursor
                     return bytes
                 }))
     }
@@ -183,8 +177,7 @@ final class ServerService: Sendable {
         bytes.reserveCapacity(batch.objects.reduce(256) { $0 + $1.object.ciphertext.count + 96 })
         for (object, uploader) in batch.objects { bytes += ChangeFrame.object(object, uploader: uploader).framed() }
         if marking {
-            bytes +=
-                ChangeFrame.mark(head: batch.head.address, cursor: batch.head.cursor, hasMore: !batch.isLast).framed()
+            bytes += ChangeFrame.mark(head: batch.head, cursor: batch.cursor, hasMore: !batch.isLast).framed()
         }
         return bytes
     }

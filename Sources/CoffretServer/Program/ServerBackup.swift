@@ -17,7 +17,7 @@ extension ServerCommands {
         ("links", 3, ["kind", "chain", "seq", "link", "added"]),
         ("branches", 3, ["account", "branch", "seq", "link", "added"]),
         ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry", "sponsor"]),
-        ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq", "setter", "previous"]),
+        ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq"]),
         ("vaults", 1, ["number", "links", "epoch", "oldest", "word", "people"]),
         ("members", 2, ["number", "account", "role", "accepted", "since"]),
         ("steps", 2, ["number", "seq", "hash", "account", "device", "payer", "sort", "time"]),
@@ -97,7 +97,7 @@ extension ServerCommands {
         let source: SQLiteDatabase
         do {
             source = try SQLiteDatabase(path: path)
-            _ = try source.read { session in try ServerSchema.checkBackup(session) }
+            _ = try source.read { session in try ServerSchema.check(session) }
         } catch {
             throw ServerFailure(error).detail == ServerSchema.otherVersion.detail ? error : unusable
         }
@@ -127,32 +127,11 @@ extension ServerCommands {
         }
     }
 
-    private struct TakenBack: Error {}
-
-    /// Reads a database of this version, or of the version before, which stays as it is: it is somebody's only one.
-    private static func read<Result>(_ source: any SQLDatabase, _ body: (any SQLSession) throws -> Result) throws
-        -> Result
-    {
-        guard try source.read(ServerSchema.checkBackup) == ServerSchema.versionBefore else {
-            return try source.read(body)
-        }
-        var result: Result?
-        do {
-            try source.write { session in
-                try ServerSchema.convert(session)
-                result = try body(session)
-                throw TakenBack()
-            }
-        } catch is TakenBack {}
-        guard let result else { throw ServerFailure(.storageUnavailable, "the backup was not read") }
-        return result
-    }
-
     private static func copy(
         from source: any SQLDatabase, to target: any SQLDatabase
     ) throws -> Int {
         // SAFETY of the nesting: two databases, one reading, one writing.
-        try read(source) { from in
+        try source.read { from in
             try target.write { to in
                 var total = 0
                 // Half uploads stay behind, and count no more.

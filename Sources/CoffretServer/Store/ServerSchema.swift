@@ -2,9 +2,7 @@
 // hold is what Docs/server.md says the server learns.
 
 enum ServerSchema {
-    static let version: Int64 = 5
-    /// The version before, which `convert` makes this one of.
-    static let versionBefore: Int64 = 4
+    static let version: Int64 = 6
 
     /// `BYTES` and `NUMBER` stand for the database's types: bytes, and a key that counts up and is given to no second row.
     /// Of an object that was swept `seq` is below 0, of a chunk `created`. `challenges` holds those that were spent.
@@ -25,7 +23,7 @@ enum ServerSchema {
         CREATE INDEX sessions_of_device ON sessions(account, device);
         CREATE INDEX sessions_by_expiry ON sessions(expiry);
         CREATE TABLE zones(number NUMBER, zone BYTES NOT NULL UNIQUE, account BYTES NOT NULL, head BYTES NOT NULL,
-            epoch BIGINT NOT NULL, seq BIGINT NOT NULL, setter BYTES NOT NULL, previous BYTES NOT NULL);
+            epoch BIGINT NOT NULL, seq BIGINT NOT NULL);
         CREATE INDEX zones_of_account ON zones(account);
         CREATE TABLE objects(number BIGINT NOT NULL, seq BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
             account BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, seq));
@@ -47,7 +45,7 @@ enum ServerSchema {
     /// Of each vault its newest member link, the push that set its head, and a number that grows with the chains of its
     /// people; who has which right, and by which link; when each member link came; when a device acknowledged last; all older
     /// keys under the newest, and for each member a letter with that, which is empty when it was taken.
-    /// Of these tables the version before has others under the same names. Times are those of `StoreAge`.
+    /// Times are those of `StoreAge`.
     ///
     /// Of people: letters that wait, who may write to whom and add whom, until when (the largest number: without end), and
     /// hashes of tokens that let one write. The `sponsor` of a guest pays for it; others have none.
@@ -127,35 +125,9 @@ enum ServerSchema {
         }
     }
 
-    /// Makes the tables of the version before those of this one.
-    static func convert(_ session: any SQLSession) throws {
-        try SchemaConversion.convert(session, tables: sharedTables.replacingWord("BYTES", with: session.bytesType))
-    }
-
-    /// Brings the tables of the version before up to this one. All is done or nothing, and one process does it.
-    static func upgrade(_ database: any SQLDatabase) throws {
-        guard try database.read(storedVersion) == versionBefore else { return }
-        try database.write { session in
-            // Whoever comes second waits here, and finds it done.
-            _ = try session.first(probe + session.lockClause, versionName)
-            guard try storedVersion(session) == versionBefore else { return }
-            try convert(session)
-            try session.run("UPDATE meta SET value = $1 WHERE name = $2", .bytes([UInt8(version)]), versionName)
-        }
-    }
-
     /// - Throws: `.dataDirectory` if the tables are missing or of another version.
     static func check(_ session: any SQLSession) throws {
         guard try storedVersion(session) == version else { throw otherVersion }
-    }
-
-    /// The same for a backup, which may be of the version before and is not changed.
-    ///
-    /// - Returns: its version.
-    static func checkBackup(_ session: any SQLSession) throws -> Int64 {
-        let stored = try storedVersion(session)
-        guard [version, versionBefore].contains(stored) else { throw otherVersion }
-        return stored
     }
 
     static var otherVersion: ServerFailure {

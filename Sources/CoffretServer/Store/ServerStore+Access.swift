@@ -15,23 +15,16 @@ enum ZoneRight {
     case own
 }
 
-/// What the newest member link of a zone of logs says of epochs.
-struct VaultRow {
-    let epoch: Int64
-    let oldestEpoch: Int64
-}
-
 /// A zone as one of its accounts finds it.
 struct ZoneRow {
     let number: Int64
     let head: [UInt8]
+    /// That of the push which set the head.
     let epoch: Int64
     let seq: Int64
-    /// The device that set the head, and the last head that another one had set.
-    let setter: [UInt8]
-    let previous: [UInt8]
-    /// nil of a zone of commits.
-    let vault: VaultRow?
+    /// The newest epoch that a link opened, and the oldest that is open for pushes.
+    let vaultEpoch: Int64
+    let oldestEpoch: Int64
     /// Grows with the chains of its people.
     let people: Int64
     /// Encoded; empty before there is a head.
@@ -42,22 +35,17 @@ struct ZoneRow {
     private let hasAccepted: Bool
 
     fileprivate static let statement = """
-        SELECT z.number, z.head, z.epoch, z.seq, z.setter, z.previous, m.role, m.accepted, v.epoch, v.oldest, v.people, v.word,
-            z.account
-        FROM zones z JOIN members m ON m.number = z.number LEFT JOIN vaults v ON v.number = z.number
+        SELECT z.number, z.head, z.epoch, z.seq, m.role, m.accepted, v.epoch, v.oldest, v.people, v.word, z.account
+        FROM zones z JOIN members m ON m.number = z.number JOIN vaults v ON v.number = z.number
         WHERE z.zone = $1 AND m.account = $2 AND LENGTH(z.account) > 0
         """
 
     fileprivate init(_ row: [SQLValue]) {
         (number, head, epoch, seq) = (row[0].int, row[1].bytes, row[2].int, row[3].int)
-        (setter, previous) = (row[4].bytes, row[5].bytes)
-        (role, hasAccepted) = (MemberRole(rawValue: UInt8(clamping: row[6].int)), row[7].int == 1)
-        vault = row[8] == .null ? nil : VaultRow(epoch: row[8].int, oldestEpoch: row[9].int)
-        (people, word, holder) = (row[10].int, row[11].bytes, row[12].bytes)
+        (role, hasAccepted) = (MemberRole(rawValue: UInt8(clamping: row[4].int)), row[5].int == 1)
+        (vaultEpoch, oldestEpoch) = (row[6].int, row[7].int)
+        (people, word, holder) = (row[8].int, row[9].bytes, row[10].bytes)
     }
-
-    /// The newest epoch that a link opened.
-    var vaultEpoch: Int64 { vault?.epoch ?? 0 }
 
     func allows(_ right: ZoneRight) -> Bool {
         switch right {

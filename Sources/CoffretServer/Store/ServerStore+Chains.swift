@@ -116,7 +116,7 @@ extension ServerStore {
         _ bytes: [UInt8], to kind: ChainKind, _ id: [UInt8], by owner: SessionOwner
     ) throws -> AppendOutcome {
         let item = LinkPost.Item(kind: kind.rawValue, chainID: id, link: bytes)
-        switch try take([item], by: owner, founds: false) {
+        switch try take([item], by: owner) {
         case .taken(let heads): return .appended(heads[0])
         case .conflict(_, let head): return .conflict(head)
         case .untrusted(let code): return .untrusted(code)

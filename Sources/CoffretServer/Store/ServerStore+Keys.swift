@@ -29,7 +29,7 @@ extension ServerStore {
 
     /// Takes one link of a vault's member chain with what goes along: the history object that it commits to, and letters.
     ///
-    /// - Throws: as `take(_:by:founds:)`; `.malformed` for a history object that is not the link's, or what is no letter of
+    /// - Throws: as `take(_:by:)`; `.malformed` for a history object that is not the link's, or what is no letter of
     ///   this sender about this vault's newest epoch.
     package func post(_ post: MemberPost, to id: [UInt8], by owner: SessionOwner) throws -> LinksOutcome {
         let item = LinkPost.Item(

@@ -47,8 +47,6 @@ struct LinkBatch {
         let isNew: Bool
         var chain: VerifiedMemberRights
         var steps: [MemberStep] = []
-        /// Whether its zone becomes one of logs, if it is none.
-        var founds = false
     }
 
     struct IdentityStep {
@@ -86,24 +84,17 @@ extension ServerStore {
     /// Adds links to the account's device chain and to the member chains of its vaults, in their order, all or none. A device
     /// that is no longer trusted then loses its sessions in the same transaction (R28).
     ///
-    /// - Parameters:
-    ///   - founds: whether link 0 of a vault makes its zone one of logs.
-    ///   - cargo: what goes along with the one link.
-    /// - Throws: `.forbidden` for another account's device chain, `.zoneUnknown`, `.zoneExists` for a zone with a head of
-    ///   commits, `.quotaExceeded`.
-    package func take(
-        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true
-    ) throws -> LinksOutcome {
-        try take(items, by: owner, founds: founds, with: nil)
+    /// - Throws: `.forbidden` for another account's device chain, `.zoneUnknown`, `.quotaExceeded`.
+    package func take(_ items: [LinkPost.Item], by owner: SessionOwner) throws -> LinksOutcome {
+        try take(items, by: owner, with: nil)
     }
 
-    func take(
-        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true, with cargo: LinkCargo?
-    ) throws -> LinksOutcome {
+    /// - Parameter cargo: what goes along with the one link.
+    func take(_ items: [LinkPost.Item], by owner: SessionOwner, with cargo: LinkCargo?) throws -> LinksOutcome {
         for _ in 1...Self.appendTryCountMax {
             // Before the transaction: whoever writes meanwhile does not wait for signatures.
             var batch = LinkBatch(try deviceChain(of: owner.accountID))
-            if let refusal = try judge(items, &batch, by: owner, founds: founds) { return refusal }
+            if let refusal = try judge(items, &batch, by: owner) { return refusal }
             do {
                 try write(batch, by: owner, with: cargo)
             } catch let refusal as LinksRefusal {
@@ -123,7 +114,7 @@ extension ServerStore {
 
     /// - Returns: the refusal; nil if all verify.
     private func judge(
-        _ items: [LinkPost.Item], _ batch: inout LinkBatch, by owner: SessionOwner, founds: Bool
+        _ items: [LinkPost.Item], _ batch: inout LinkBatch, by owner: SessionOwner
     ) throws -> LinksOutcome? {
         let acceptances = Set(items.compactMap(\.acceptance))
         for (index, item) in items.enumerated() {
@@ -140,7 +131,7 @@ extension ServerStore {
                 case .identity: refusal = try judge(identity: link, item, index, &batch)
                 case .member:
                     try checkAddition(link, item, acceptances, by: owner)
-                    refusal = try judge(link, item, index, &batch, by: owner, founds: founds)
+                    refusal = try judge(link, item, index, &batch, by: owner)
                 }
             } catch let error as TrustError {
                 refusal = .untrusted(error.code.rawValue)
@@ -206,8 +197,7 @@ extension ServerStore {
     }
 
     private func judge(
-        _ link: UnverifiedLink, _ item: LinkPost.Item, _ index: Int, _ batch: inout LinkBatch, by owner: SessionOwner,
-        founds: Bool
+        _ link: UnverifiedLink, _ item: LinkPost.Item, _ index: Int, _ batch: inout LinkBatch, by owner: SessionOwner
     ) throws -> LinksOutcome? {
         let number = link.sequenceNumber
         var vault: LinkBatch.Vault
@@ -222,7 +212,6 @@ extension ServerStore {
             vault = loaded
         }
         defer { batch.vaults[item.chainID] = vault }
-        if number == 0, founds { vault.founds = true }
         if number < UInt64(vault.chain.count) {
             let known = vault.chain.links[Int(number)].hash
             guard Bytes32(link.hash(inChain: number == 0 ? nil : ChainID(item.chainID))) == known else {
@@ -255,16 +244,12 @@ extension ServerStore {
     private func loadVault(
         _ id: [UInt8], foundedBy link: UnverifiedLink?, _ batch: inout LinkBatch, by owner: SessionOwner
     ) throws -> LinkBatch.Vault? {
-        do {
-            if try existingZone(id, of: owner) != nil {
-                let rows = try database.lookUp(
-                    "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", [.bytes(id)])
-                guard let newest = rows.first?[0].bytes else { return nil }
-                let chain = try memberChain(of: id, newest: newest, &batch)
-                return LinkBatch.Vault(newest: newest, isNew: false, chain: chain)
-            }
-        } catch let failure as ServerFailure where failure.code == .zoneExists {
-            return nil
+        if try findsZone(id, of: owner) {
+            let rows = try database.lookUp(
+                "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", [.bytes(id)])
+            guard let newest = rows.first?[0].bytes else { return nil }
+            let chain = try memberChain(of: id, newest: newest, &batch)
+            return LinkBatch.Vault(newest: newest, isNew: false, chain: chain)
         }
         guard let link else { return nil }
         let founder = try VaultFoundation(decoding: link).accountID

@@ -1,25 +1,10 @@
-// Zones of logs: whose push counts, whose word set the head, what may be collected. The one thing to keep true: all of it
+// What follows from a zone's member chain: whose push counts, whose word set the head, what may be collected. The one thing to keep true: all of it
 // follows from the member chain that this server verified, and a bad push harms nobody but its author.
 
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretTrust
 package import CoffretWire
-
-/// The state of a zone of either kind.
-package enum ZoneState: Sendable {
-    case commits(ZoneHead)
-    case logs(LogHead)
-
-    package var people: UInt64? { if case .logs(let head) = self { head.people } else { nil } }
-
-    package var cursor: [UInt8] {
-        switch self {
-        case .commits(let head): head.cursor
-        case .logs(let head): head.cursor
-        }
-    }
-}
 
 extension ServerStore {
     /// Links that look like plain checkpoints, of one device in one vault: so many in so many milliseconds (C3).
@@ -40,30 +25,24 @@ extension ServerStore {
             people: UInt64(zone.people), word: read)
     }
 
-    /// One look-up, whatever the zone holds.
-    package func state(_ id: [UInt8], for owner: SessionOwner) throws -> ZoneState {
-        let zone = try zone(id, of: owner)
-        return zone.vault == nil ? .commits(wire(zone)) : .logs(logHead(of: zone))
-    }
-
     // MARK: Pushes
 
     /// Checks that a push is the word of a device that may write, under an epoch that the newest link leaves open (S5).
     func checkWord(
-        for push: ZonePush, _ digests: [[UInt8]], _ vault: VaultRow, _ zone: ZoneRow, _ id: [UInt8],
-        by owner: SessionOwner, _ session: any SQLSession
+        for push: ZonePush, _ digests: [[UInt8]], _ zone: ZoneRow, _ id: [UInt8], by owner: SessionOwner,
+        _ session: any SQLSession
     ) throws -> PushWord {
         var hasher = PushedObjectsHasher()
         for (object, digest) in zip(push.objects, digests) { hasher.add(address: object.address, digest: digest) }
         let hash = hasher.finish()
-        let proof = ZoneProof.objects(
+        let proof = ZoneProof.push(
             expectedHead: push.expectedHead, newHead: push.newHead, epoch: push.epoch, hash: hash)
         guard let key = try signingKey(of: owner, session), let device = UniqueID(bytes: owner.deviceID),
             (try? proof.verify(push.signature, zone: id, by: key)) != nil
         else { throw ServerFailure(.forbidden, "the push's signature") }
         guard zone.allows(.write) else { throw ServerFailure(.forbidden, "no writer") }
-        guard Int64(push.epoch) >= vault.oldestEpoch else { throw ServerFailure(.epochStale) }
-        guard Int64(push.epoch) <= vault.epoch else { throw ServerFailure(.epochUnknown) }
+        guard Int64(push.epoch) >= zone.oldestEpoch else { throw ServerFailure(.epochStale) }
+        guard Int64(push.epoch) <= zone.vaultEpoch else { throw ServerFailure(.epochUnknown) }
         return PushWord(
             accountID: owner.accountID, deviceID: device, expectedHead: push.expectedHead, objectsHash: hash,
             signature: push.signature)
@@ -166,7 +145,7 @@ extension ServerStore {
     ) throws {
         guard let device = UniqueID(bytes: owner.deviceID) else { throw ServerFailure(.forbidden) }
         let statement = CollectionRecords.Statement(
-            accountID: owner.accountID, deviceID: device, linkHash: sweep.expectedHead, objects: sweep.objects,
+            accountID: owner.accountID, deviceID: device, linkHash: sweep.linkHash, objects: sweep.objects,
             chunks: sweep.chunks, signature: sweep.signature)
         let bytes = CBOREncoder.encode { statement.encode(to: &$0) }
         let last = try session.first(

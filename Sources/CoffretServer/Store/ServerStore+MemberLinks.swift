@@ -19,7 +19,7 @@ extension ServerStore {
         let stored = try session.first(
             "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(id))
         guard stored?[0].bytes == vault.newest else { throw LinksRefusal(outcome: nil) }
-        guard vault.founds || !vault.steps.isEmpty else {
+        guard vault.isNew || !vault.steps.isEmpty else {
             // A link that was there already may bring what did not come with it then.
             if let cargo { try keep(cargo, of: vault.chain, in: zone.number, id, by: owner, session) }
             return
@@ -28,10 +28,6 @@ extension ServerStore {
             guard let expected = step.expectedHead, expected != zone.head else { continue }
             throw LinksRefusal(outcome: .moved(index: step.index, logHead(of: zone)))
         }
-        let known = zone.vault
-        // A history of commits does not become one of logs.
-        guard known != nil || zone.head.isEmpty else { throw ServerFailure(.zoneExists) }
-        guard known == nil || !vault.steps.isEmpty else { return }
         // A vault that is put back brings years of them.
         if !vault.isNew { try checkRate(of: vault.steps.map(\.effect), in: zone.number, session) }
         let time = age.now

@@ -6,12 +6,6 @@ internal import CoffretCrypto
 internal import CoffretTrust
 package import CoffretWire
 
-package enum SweepOutcome: Equatable, Sendable {
-    case swept(SweepReceipt)
-    /// The zone's head is another one.
-    case conflict(ZoneHead)
-}
-
 /// What lies in a zone under addresses.
 package enum StoredKind: Int64, Sendable, CaseIterable {
     case object = 0
@@ -64,26 +58,21 @@ extension ServerStore {
 
     /// Takes objects and chunks out of a zone.
     ///
-    /// - Throws: `.forbidden` for a signature that is not the session's device's, in a zone of logs for an account that is no
-    ///   owner too, and there `.checkpointYoung`; `.malformed` for the head's own address,
-    ///   `.pushPending` while another device puts something down without a head, `.quotaExceeded` if more would be kept of
+    /// - Throws: `.forbidden` for a signature that is not the session's device's, and for an account that is no owner;
+    ///   `.malformed` for the head's own address and for a hash of no link; `.checkpointYoung`; `.pushPending` while another device puts something down without a head, `.quotaExceeded` if more would be kept of
     ///   what was swept than the account may use.
     package func sweep(
         _ request: ZoneSweep, of id: [UInt8], by owner: SessionOwner
-    ) throws -> SweepOutcome {
+    ) throws -> SweepReceipt {
         let now = now
         return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true, to: .own)
             let proof = SweepProof(
-                zoneID: id, expectedHead: request.expectedHead, objects: request.objects, chunks: request.chunks)
+                zoneID: id, linkHash: request.linkHash, objects: request.objects, chunks: request.chunks)
             guard let key = try signingKey(of: owner, session),
                 (try? proof.verify(request.signature, by: key)) != nil
             else { throw ServerFailure(.forbidden, "the sweep's signature") }
-            if zone.vault != nil {
-                try checkCheckpoint(request.expectedHead, zone, by: owner, session)
-            } else {
-                guard zone.head == request.expectedHead else { return .conflict(wire(zone)) }
-            }
+            try checkCheckpoint(request.linkHash, zone, by: owner, session)
             // All that the server itself knows to be needed.
             guard !request.objects.contains(zone.head) else { throw ServerFailure(.malformed, "the head") }
             let others = try session.first(
@@ -101,7 +90,7 @@ extension ServerStore {
                     }
                 }
             }
-            if zone.vault != nil, count > 0 { try keep(request, in: zone, by: owner, session) }
+            if count > 0 { try keep(request, in: zone, by: owner, session) }
             for (account, byteCount) in byteCounts.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
                 try charge(account, -byteCount, session)
             }
@@ -110,7 +99,7 @@ extension ServerStore {
                 throw ServerFailure(.quotaExceeded)
             }
             let byteCount = byteCounts.values.reduce(0, +) - Int64(count) * Self.rowByteCount
-            return .swept(SweepReceipt(count: count, byteCount: UInt64(max(0, byteCount))))
+            return SweepReceipt(count: count, byteCount: UInt64(max(0, byteCount)))
         }
     }
 

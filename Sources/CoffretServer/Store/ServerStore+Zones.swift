@@ -9,15 +9,15 @@ package import CoffretWire
 package enum PushOutcome: Equatable, Sendable {
     case accepted(PushReceipt)
     /// The zone's head is another one.
-    case conflict(ZoneHead)
-    /// The same in a zone of logs.
     case moved(LogHead)
 }
 
 /// Objects in the order in which they were stored, and where they end.
 package struct ChangeBatch: Sendable {
     package let objects: [(object: ZoneObject, uploader: [UInt8])]
-    package let head: ZoneHead
+    /// The zone's.
+    package let head: [UInt8]?
+    package let cursor: [UInt8]
     package let isLast: Bool
 }
 
@@ -25,36 +25,10 @@ extension ServerStore {
     /// Bytes of objects that one batch holds, beyond its first object.
     static let batchByteCount = 1 << 20
 
-    func wire(_ zone: ZoneRow, seq: Int64? = nil) -> ZoneHead {
-        ZoneHead(
-            address: zone.head.isEmpty ? nil : zone.head, cursor: cursor(seq ?? zone.seq), epoch: UInt32(zone.epoch),
-            setter: UniqueID(bytes: zone.setter), headBefore: zone.previous.isEmpty ? nil : zone.previous)
-    }
-
     package func zones(of owner: SessionOwner) throws -> [[UInt8]] {
         try database.lookUp(
             "SELECT zone FROM zones WHERE account = $1 ORDER BY number", [.bytes(owner.accountID)]
         ).map { $0[0].bytes }
-    }
-
-    /// Makes a zone for a vault that the account founded.
-    ///
-    /// - Returns: nil if the founding link does not verify for this account.
-    package func createZone(_ request: ZoneCreation, by owner: SessionOwner) throws -> ZoneHead? {
-        // A device asks whenever it is not sure: for one that is there nothing is verified, and nobody waits.
-        if let head = try existingZone(request.vaultID, of: owner) { return head }
-        let now = now
-        let founder = try deviceChain(of: owner.accountID).chain
-        guard let vaultID = VaultID(request.vaultID), let link = try? UnverifiedLink(decoding: request.link),
-            (try? VerifiedMemberChain.verify([link], founder: founder, vaultID: vaultID)) != nil
-        else { return nil }
-        try database.write { session in
-            _ = try session.first(
-                "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
-            _ = try makeZone(
-                request.vaultID, foundedBy: request.link, of: owner, now: now, by: owner, session)
-        }
-        return try existingZone(request.vaultID, of: owner)
     }
 
     /// Makes a zone of a founding link that was verified. The account is locked.
@@ -72,8 +46,8 @@ extension ServerStore {
         guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
         try session.run(
             """
-            INSERT INTO zones(zone, account, head, epoch, seq, setter, previous) VALUES($1, $2, $3, 0, 0, $4, $5)
-            """, .bytes(id), .bytes(owner.accountID), .bytes([]), .bytes([]), .bytes([]))
+            INSERT INTO zones(zone, account, head, epoch, seq) VALUES($1, $2, $3, 0, 0)
+            """, .bytes(id), .bytes(owner.accountID), .bytes([]))
         try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(id))
         try store(link, .member, id, at: 0, now: now, session)
         try charge(owner.accountID, Int64(link.count) + Self.rowByteCount, session, .small)
@@ -81,6 +55,9 @@ extension ServerStore {
         let account = SQLValue.bytes(founder.accountID)
         try session.run(
             "INSERT INTO members(number, account, role, accepted, since) VALUES($1, $2, 1, 1, 0)", number, account)
+        try session.run(
+            "INSERT INTO vaults(number, links, epoch, oldest, word, people) VALUES($1, 1, 1, 1, $2, 0)", number,
+            .bytes([]))
         // A vault's id is the hash of the link that founds it.
         try session.run(
             """
@@ -89,22 +66,22 @@ extension ServerStore {
         return true
     }
 
-    /// - Throws: `.zoneExists` for one of another account: a vault's id names its founder, so nobody else can have made it.
-    func existingZone(_ id: [UInt8], of owner: SessionOwner) throws -> ZoneHead? {
+    /// Whether there is a zone. One that this device deleted comes back.
+    ///
+    /// - Throws: `.zoneUnknown` for one that is there for others alone.
+    func findsZone(_ id: [UInt8], of owner: SessionOwner) throws -> Bool {
         guard let row = try database.lookUp("SELECT account FROM zones WHERE zone = $1", [.bytes(id)]).first
-        else { return nil }
-        if row[0].bytes.isEmpty {
-            // Deleted, and kept: another device's sync does not undo that.
-            guard try bringBack(id, for: owner) else { throw ServerFailure(.zoneUnknown) }
-            return try head(id, for: owner)
-        }
-        do { return try head(id, for: owner) } catch let failure as ServerFailure where failure.code == .zoneUnknown {
-            throw ServerFailure(.zoneExists)
-        }
+        else { return false }
+        // Deleted, and kept: another device's sync does not undo that.
+        guard try !row[0].bytes.isEmpty || bringBack(id, for: owner) else { throw ServerFailure(.zoneUnknown) }
+        _ = try zone(id, of: owner)
+        return true
     }
 
-    /// One look-up, whatever the zone holds.
-    package func head(_ id: [UInt8], for owner: SessionOwner) throws -> ZoneHead { wire(try zone(id, of: owner)) }
+    /// The state of a zone: one look-up, whatever it holds.
+    package func head(_ id: [UInt8], for owner: SessionOwner) throws -> LogHead {
+        logHead(of: try zone(id, of: owner))
+    }
 
     // MARK: Push
 
@@ -117,18 +94,9 @@ extension ServerStore {
         let digests = push.objects.map { BLAKE2b.hash($0.ciphertext) }
         return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
-            let vault = zone.vault
             let isRepeated = !push.isStaging && zone.head == push.newHead
-            guard isRepeated || zone.head == push.expectedHead ?? [] else {
-                return vault == nil ? .conflict(wire(zone)) : .moved(logHead(of: zone))
-            }
-            var word: PushWord?
-            if let vault {
-                word = try checkWord(for: push, digests, vault, zone, id, by: owner, session)
-            } else {
-                guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
-                try checkWord(for: push, zone, id, by: owner, session)
-            }
+            guard isRepeated || zone.head == push.expectedHead ?? [] else { return .moved(logHead(of: zone)) }
+            let word = try checkWord(for: push, digests, zone, id, by: owner, session)
             var seq = try store(push, digests, in: zone, by: owner, session)
             let isMoving = !push.isStaging && !isRepeated
             if push.isStaging {
@@ -138,17 +106,15 @@ extension ServerStore {
             }
             if isMoving {
                 seq += 1
-                try checkHead(push, zone, session, else: vault == nil ? .malformed : .headUnknown)
-                if let word { try keep(word, in: zone.number, session) }
+                try checkHead(push, zone, session)
+                try keep(word, in: zone.number, session)
             }
             guard seq != zone.seq else { return .accepted(PushReceipt(cursor: cursor(seq))) }
             let head = isMoving ? push.newHead ?? [] : zone.head
-            // Of logs it is the epoch that the head's push stated, so that its word can be checked.
-            let epoch = !isMoving ? zone.epoch : vault == nil ? max(zone.epoch, Int64(push.epoch)) : Int64(push.epoch)
+            // The epoch that the head's push stated, so that its word can be checked.
             try session.run(
-                "UPDATE zones SET head = $1, epoch = $2, seq = $3, setter = $4, previous = $5 WHERE number = $6",
-                .bytes(head), .int(epoch), .int(seq), .bytes(isMoving ? owner.deviceID : zone.setter),
-                .bytes(isMoving && zone.setter != owner.deviceID ? zone.head : zone.previous), .int(zone.number))
+                "UPDATE zones SET head = $1, epoch = $2, seq = $3 WHERE number = $4", .bytes(head),
+                .int(isMoving ? Int64(push.epoch) : zone.epoch), .int(seq), .int(zone.number))
             if isMoving {
                 let event = ServerEvent.zone(id: id, head: push.newHead, cursor: cursor(seq))
                 try tellMembers(of: zone.number, event, session)
@@ -184,29 +150,13 @@ extension ServerStore {
         return seq
     }
 
-    /// A push is its device's own word, and its epoch one that the account's chain can have made: that of a link.
-    private func checkWord(
-        for push: ZonePush, _ zone: ZoneRow, _ id: [UInt8], by owner: SessionOwner, _ session: any SQLSession
-    ) throws {
-        let proof = ZoneProof.push(expectedHead: push.expectedHead, newHead: push.newHead, epoch: push.epoch)
-        guard let key = try signingKey(of: owner, session),
-            (try? proof.verify(push.signature, zone: id, by: key)) != nil
-        else { throw ServerFailure(.forbidden, "the push's signature") }
-        guard Int64(push.epoch) > max(zone.epoch, 1) else { return }
-        let last = try session.first(
-            "SELECT COALESCE(MAX(seq), 0) FROM links WHERE kind = 1 AND chain = $1", .bytes(owner.accountID))
-        guard Int64(push.epoch) <= (last?[0].int ?? 0) + 1 else { throw ServerFailure(.malformed, "the epoch") }
-    }
-
     /// A head is something that lies in the zone.
-    private func checkHead(
-        _ push: ZonePush, _ zone: ZoneRow, _ session: any SQLSession, else code: ServerFailure.Code
-    ) throws {
+    private func checkHead(_ push: ZonePush, _ zone: ZoneRow, _ session: any SQLSession) throws {
         // The sign: by the address, and not through the whole zone in order.
         let there = try session.first(
             "SELECT seq FROM objects WHERE number = $1 AND address = $2 AND +seq > 0 LIMIT 1", .int(zone.number),
             .bytes(push.newHead ?? []))
-        guard there != nil else { throw ServerFailure(code, "the head is no object of the zone") }
+        guard there != nil else { throw ServerFailure(.headUnknown) }
     }
 
     // MARK: Pull
@@ -239,8 +189,7 @@ extension ServerStore {
                 : try session.query(
                     "SELECT address, data, account FROM objects WHERE number = $1 AND seq > $2 AND seq <= $3 ORDER BY seq",
                     [.int(zone.number), .int(start), .int(last)])
-            return ChangeBatch(
-                objects: rows.map(Self.object), head: wire(zone, seq: isLast ? zone.seq : last), isLast: isLast)
+            return batch(rows.map(Self.object), zone, seq: isLast ? zone.seq : last, isLast: isLast)
         }
     }
 
@@ -280,7 +229,7 @@ extension ServerStore {
                 for row in sizes[sent...] {
                     byteCount += Int(row[1].int)
                     if !objects.isEmpty, byteCount > Self.batchByteCount {
-                        return (ChangeBatch(objects: objects, head: wire(zone), isLast: false), place)
+                        return (batch(objects, zone, seq: zone.seq, isLast: false), place)
                     }
                     let found = try session.query(
                         "SELECT address, data, account FROM objects WHERE number = $1 AND seq = $2",
@@ -292,8 +241,15 @@ extension ServerStore {
                 place.seq = 0
             }
             let isLast = place.index == addresses.count
-            return (ChangeBatch(objects: objects, head: wire(zone), isLast: isLast), isLast ? nil : place)
+            return (batch(objects, zone, seq: zone.seq, isLast: isLast), isLast ? nil : place)
         }
+    }
+
+    private func batch(
+        _ objects: [(object: ZoneObject, uploader: [UInt8])], _ zone: ZoneRow, seq: Int64, isLast: Bool
+    ) -> ChangeBatch {
+        ChangeBatch(
+            objects: objects, head: zone.head.isEmpty ? nil : zone.head, cursor: cursor(seq), isLast: isLast)
     }
 
     private static func object(_ row: [SQLValue]) -> (object: ZoneObject, uploader: [UInt8]) {

@@ -63,7 +63,7 @@ package struct ServerStore: Sendable {
     /// What a row counts beside its bytes: about what it takes on the disk.
     package static let rowByteCount: Int64 = 256
 
-    /// Opens what `initialize` made, with tables of this version or the one before.
+    /// Opens what `initialize` made, with tables of this version.
     ///
     /// - Parameter uptime: milliseconds of a clock that goes on while the process runs and does not jump; nil is the system's.
     package init(
@@ -74,7 +74,6 @@ package struct ServerStore: Sendable {
         self.random = random
         self.clock = clock
         self.quota = quota
-        try ServerSchema.upgrade(database)
         let values = try database.read { session in
             try ServerSchema.check(session)
             var values: [[UInt8]] = []

@@ -6,23 +6,20 @@ package import CoffretCrypto
 
 /// The messages that a device signs for a push, and for the deletion of a zone. Spec: Spec/server.md, "Zones".
 package enum ZoneProof: Equatable, Sendable {
-    case push(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32)
-    /// A push in histories of entries, whose word covers the objects (Spec/history.md section 11).
-    case objects(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32, hash: [UInt8])
+    /// A push, whose word covers the objects (Spec/history.md section 11).
+    case push(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32, hash: [UInt8])
     case deletion(accountID: [UInt8])
 
     private var context: Context {
         switch self {
-        case .push, .objects: .push
+        case .push: .push
         case .deletion: .zoneDeletion
         }
     }
 
-    /// Heads have 32 bytes or none, and none goes away: the length says which are there.
     var message: [UInt8] {
         switch self {
-        case .push(let expected, let new, let epoch): (expected ?? []) + (new ?? []) + epoch.bigEndianBytes
-        case .objects(let expected, let new, let epoch, let hash):
+        case .push(let expected, let new, let epoch, let hash):
             (expected ?? Self.noHead) + (new ?? Self.noHead) + epoch.bigEndianBytes + hash
         case .deletion(let accountID): accountID
         }

@@ -29,7 +29,9 @@ package struct PushWord: Equatable, Sendable, CBORRecord {
         CBORField("signature", \.signature, .signature))
 }
 
-/// The state of a zone of logs: [head or empty, cursor, epoch, people, word / null].
+/// The state of a zone: [head or empty, cursor, epoch, people, word / null].
+///
+/// Answers `GET /v1/zones/{id}/head`, and a push whose expected head is not the head (412).
 package struct LogHead: ServerMessage, CBORRecord {
     package let address: [UInt8]?
     package let cursor: [UInt8]

@@ -1,4 +1,4 @@
-// Messages of garbage collection. Invariant: a request names a head and addresses, and does not say what they are.
+// Messages of garbage collection. Invariant: a request names a link and addresses, and does not say what they are.
 
 package import CoffretBase
 
@@ -19,23 +19,24 @@ package struct AddressPage: ServerMessage, CBORRecord {
         CBORField("", \.addresses, .addresses(countMax: ServerLimits.addressCountMax)))
 }
 
-/// `POST /v1/zones/{zone}/sweep`: [expected head(32), [object address(32)…], [chunk address(32)…], signature(64)].
+/// `POST /v1/zones/{zone}/sweep`: [link hash(32), [object address(32)…], [chunk address(32)…], signature(64)].
 package struct ZoneSweep: ServerMessage, CBORRecord {
-    package let expectedHead: [UInt8]
+    /// That of the member link whose checkpoint covers what is named.
+    package let linkHash: [UInt8]
     package let objects: [[UInt8]]
     package let chunks: [[UInt8]]
     /// By the session's device.
     package let signature: [UInt8]
 
-    package init(expectedHead: [UInt8], objects: [[UInt8]], chunks: [[UInt8]], signature: [UInt8]) {
-        self.expectedHead = expectedHead
+    package init(linkHash: [UInt8], objects: [[UInt8]], chunks: [[UInt8]], signature: [UInt8]) {
+        self.linkHash = linkHash
         self.objects = objects
         self.chunks = chunks
         self.signature = signature
     }
 
     package static let layout = CBORLayout(
-        Self.init, CBORField("expected head", \.expectedHead, .address),
+        Self.init, CBORField("link hash", \.linkHash, .hash),
         CBORField("", \.objects, .addresses(countMax: ServerLimits.sweepAddressCountMax, name: "object address")),
         CBORField("", \.chunks, .addresses(countMax: ServerLimits.sweepAddressCountMax, name: "chunk address")),
         CBORField("signature", \.signature, .signature))

@@ -17,50 +17,6 @@ package struct AccountUsage: ServerMessage, CBORRecord {
         Self.init, CBORField("used", \.usedByteCount, .unsigned), CBORField("limit", \.byteCountMax, .unsigned))
 }
 
-/// `POST /v1/zones`: [vault id(32), link 0 of the member chain].
-package struct ZoneCreation: ServerMessage, CBORRecord {
-    package let vaultID: [UInt8]
-    package let link: [UInt8]
-
-    package init(vaultID: [UInt8], link: [UInt8]) {
-        self.vaultID = vaultID
-        self.link = link
-    }
-
-    package static let layout = CBORLayout(
-        Self.init, CBORField("vault", \.vaultID, .zone), CBORField("link 0", \.link, .link))
-}
-
-/// The server's claims about a zone: [head address(32) or empty, cursor, epoch, setter(16) or empty, head before or
-/// empty].
-///
-/// Answers `GET /v1/zones/{id}/head`, and a push whose expected head is not the head (412).
-package struct ZoneHead: ServerMessage, CBORRecord {
-    /// The address of the head commit's blob; nil before the first push of a head.
-    package let address: [UInt8]?
-    package let cursor: [UInt8]
-    package let epoch: UInt32
-    /// The device that set the head, by the server's word.
-    package let setter: UniqueID?
-    /// The last head that another device had set.
-    package let headBefore: [UInt8]?
-
-    package init(
-        address: [UInt8]?, cursor: [UInt8], epoch: UInt32, setter: UniqueID? = nil, headBefore: [UInt8]? = nil
-    ) {
-        self.address = address
-        self.cursor = cursor
-        self.epoch = epoch
-        self.setter = setter
-        self.headBefore = headBefore
-    }
-
-    package static let layout = CBORLayout(
-        Self.init, CBORField("head", \.address, .addressOrEmpty), CBORField("cursor", \.cursor, .cursor),
-        CBORField("epoch", \.epoch, .unsigned32), CBORField("setter", \.setter, .idOrEmpty),
-        CBORField("head before", \.headBefore, .addressOrEmpty))
-}
-
 /// A sealed blob under its address: [address(32), ciphertext].
 package struct ZoneObject: ServerMessage, CBORRecord {
     package let address: [UInt8]
