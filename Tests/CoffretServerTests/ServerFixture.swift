@@ -70,10 +70,11 @@ final class TestAccount {
     func follow(_ link: [UInt8]) throws { chain = try chain.following([try UnverifiedLink(decoding: link)]).chain }
 
     /// A new vault of this account.
-    func vault() throws -> ZoneCreation {
+    func vault(for purpose: VaultPurpose? = nil) throws -> ZoneCreation {
         let foundation = VaultFoundation(
             random: SystemRandomSource().bytes(count: 32), accountID: chain.accountID,
-            deviceChainHead: chain.head.linkHash, keyCommitment: [UInt8](repeating: 1, count: 32))
+            deviceChainHead: chain.head.linkHash, keyCommitment: [UInt8](repeating: 1, count: 32),
+            purpose: purpose)
         let link = VerifiedMemberChain.found(foundation, details: [], with: device.signing)
         let verified = try VerifiedMemberChain.verify([link], founder: chain)
         return ZoneCreation(vaultID: verified.vaultID.bytes, link: link.encoded)

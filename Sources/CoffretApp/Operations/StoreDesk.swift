@@ -106,7 +106,7 @@ package final class StoreDesk {
     /// - Parameter reference: name or id; nil for the default.
     package func record(_ reference: String?) throws -> VaultRecord {
         guard let reference else { return try defaultVault }
-        return try store.vaultRecord(reference, among: grant.admits)
+        return try store.vaultRecord(reference) { grant.admits($0) && !$0.isAccountVault }
     }
 
     /// The one that is named, else all, the default first.
