@@ -409,7 +409,19 @@ extension OperationTests {
         add(ShareList())
         add(ShareList()) { $0.vault = "Personal" }
         add(ShareRequests()) { $0.includesStrangers = true }
-        add(ShareAdd(), refusedAs: "account.person.unknown") {
+        add(ContactsList())
+        add(ContactMe()) { $0.newName = "Alice" }
+        add(ContactMe(), refusedAs: "sharing.contact.name-invalid") { $0.newName = "a#b" }
+        add(ContactInvite()) { ($0.seconds, $0.useCount) = (3_600, 2) }
+        add(ContactInvite(), refusedAs: "operation.request.invalid") { $0.useCount = 0 }
+        add(ContactAdd(), refusedAs: "sharing.contact.unknown") { $0.person = "nobody" }
+        add(ContactRead(), refusedAs: "sharing.contact.unknown") { $0.contact = "nobody" }
+        add(ContactEdit(), refusedAs: "sharing.contact.unknown") { ($0.contact, $0.newName) = ("nobody", "Bob") }
+        add(ContactRemove(), refusedAs: "sharing.contact.unknown") { $0.contact = "nobody" }
+        add(ContactVerify(), refusedAs: "sharing.contact.unknown") { ($0.contact, $0.areEqual) = ("nobody", true) }
+        add(ContactRequests())
+        add(ContactAnswer(), refusedAs: "sharing.contact.unknown") { $0.request = "0000" }
+        add(ShareAdd(), refusedAs: "sharing.contact.unknown") {
             ($0.vault, $0.person, $0.isTrial) = ("Personal", "nobody", true)
         }
         add(ShareAnswer(), refusedAs: "sharing.member.unknown") { $0.vault = "no such vault" }
