@@ -133,14 +133,15 @@ extension Account {
         let own = try inAccount(store.keyring.accountID())
         var accounts: [ChainID: FollowedAccount] = [:]
         var chains: [KeyLogChain] = []
-        for record in try store.vaults where record.kind == .synced {
+        for record in try store.allVaults where record.kind == .synced {
             let followed = try store.followedChains(of: record.vaultID)
             accounts.merge(followed.accounts) { $0.chain.links.count >= $1.chain.links.count ? $0 : $1 }
             let id = ChainID(record.vaultID.bytes)
             let hashes = followed.links.map { $0.hash(inChain: $0.sequenceNumber == 0 ? nil : id) }
             chains.append(
                 KeyLogChain(
-                    kind: ChainKind.member.rawValue, chainID: record.vaultID.bytes, name: "\"\(record.name)\"",
+                    kind: ChainKind.member.rawValue, chainID: record.vaultID.bytes,
+                    name: record.isAccountVault ? "your contacts" : "\"\(record.name)\"",
                     links: hashes.compactMap { Bytes32($0) }))
         }
         if accounts[own] == nil {

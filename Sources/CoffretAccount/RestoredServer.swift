@@ -61,7 +61,7 @@ extension Account {
 
     /// Makes the synced vaults' places where they are gone, and leaves the other devices their keys again.
     package func restorePlaces() throws {
-        let vaults = try inAccount(store.vaults)
+        let vaults = try inAccount(store.allVaults)
         for vault in vaults where vault.kind == .synced { try makeZone(for: vault) }
         try sendKeys()
     }

@@ -13,6 +13,18 @@ package struct SharingError: Error, Equatable, Sendable {
         case contactUnverified = "sharing.contact.unverified"
         /// Somebody else may hold a contact's account: it was recovered since its codes were compared.
         case contactChanged = "sharing.contact.changed"
+        /// The code of an invitation was used by somebody else, withdrawn, or is too old.
+        case codeUsed = "sharing.contact.code-used"
+        /// A name can be taken for that of another contact.
+        case lookAlike = "sharing.contact.lookalike"
+        /// Nobody is called so, and no request of that id waits.
+        case contactUnknown = "sharing.contact.unknown"
+        /// A contact of that name, or with that account, is there.
+        case contactExists = "sharing.contact.exists"
+        /// A contact cannot be called so.
+        case nameInvalid = "sharing.contact.name-invalid"
+        /// A card is of an account at another server than the own one.
+        case otherServer = "sharing.card.other-server"
         /// The newest transient key of a recipient expired more than 45 days ago.
         case recipientDormant = "sharing.recipient.dormant"
         /// A text is no address of a person, or a character of it is wrong.

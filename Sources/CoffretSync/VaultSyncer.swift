@@ -172,7 +172,7 @@ package final class VaultSyncer {
     /// Notes the head for entries of the other vaults, and hands on what entries here state of them.
     private func spreadHeads(of writer: Vault) throws {
         let repository = writer.repository
-        guard case let synced = try store.vaults.filter({ $0.kind == .synced }), synced.count > 1 else { return }
+        guard case let synced = try store.allVaults.filter({ $0.kind == .synced }), synced.count > 1 else { return }
         if let seen = try LogStatements.witnessed(in: repository) { try store.noteZoneHead(seen, time: clock.now) }
         var handed: [WitnessReport] = []
         for (vaultID, reports) in Dictionary(grouping: LogStatements.unchecked(in: repository), by: \.head.vaultID) {

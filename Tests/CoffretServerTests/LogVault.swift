@@ -17,9 +17,9 @@ final class LogVault {
     private let splitKeyCommitment = Bytes32(SystemRandomSource().bytes(count: 32))!
     private(set) var epoch: UInt32 = 1
 
-    init(_ founder: TestAccount) throws {
+    init(_ founder: TestAccount, for purpose: VaultPurpose? = nil) throws {
         self.founder = founder
-        let creation = try founder.vault()
+        let creation = try founder.vault(for: purpose)
         id = creation.vaultID
         links = [creation.link]
     }

@@ -78,10 +78,11 @@ final class TestAccount {
     func follow(_ link: [UInt8]) throws { chain = try chain.following([try UnverifiedLink(decoding: link)]).chain }
 
     /// A new vault of this account.
-    func vault() throws -> FoundedVault {
+    func vault(for purpose: VaultPurpose? = nil) throws -> FoundedVault {
         let foundation = VaultFoundation(
             random: SystemRandomSource().bytes(count: 32), accountID: chain.accountID,
-            deviceChainHead: chain.head.linkHash, keyCommitment: [UInt8](repeating: 1, count: 32))
+            deviceChainHead: chain.head.linkHash, keyCommitment: [UInt8](repeating: 1, count: 32),
+            purpose: purpose)
         let link = VerifiedMemberChain.found(foundation, details: [], with: device.signing)
         let verified = try VerifiedMemberChain.verify([link], founder: chain)
         return FoundedVault(vaultID: verified.vaultID.bytes, link: link.encoded)

@@ -261,6 +261,12 @@ extension StoreCheck {
             #expect(code { _ = try world.store.inviteGuest(by: sponsor.owner) } == .guestsUsedUp)
             world.clock.now += 15 * day
             _ = try world.store.inviteGuest(by: sponsor.owner)
+            // What a guest knows of people has a place; two of its devices may have made one.
+            for count in 1...3 {
+                let people = try LogVault(guest, for: .account)
+                let post = { try world.store.take([people.item(people.links[0])], by: guest.owner) }
+                if count < 3 { _ = try post() } else { #expect(code { _ = try post() } == .quotaExceeded) }
+            }
             // The operator makes it an account like others.
             try world.store.makeFull(guest.id)
             #expect(code { try world.store.makeFull(guest.id) } == .accountUnknown)

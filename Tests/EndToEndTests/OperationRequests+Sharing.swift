@@ -18,7 +18,7 @@ extension OperationTests {
     static let sharing: [Row] = [
         Row(ShareList()), Row(ShareList()) { $0.vault = "Personal" },
         Row(ShareRequests()) { $0.includesStrangers = true },
-        Row(ShareAdd(), refusedAs: "account.person.unknown") {
+        Row(ShareAdd(), refusedAs: "sharing.contact.unknown") {
             ($0.vault, $0.person, $0.isTrial) = ("Personal", "nobody", true)
         },
         Row(ShareAnswer(), refusedAs: "sharing.member.unknown") { $0.vault = "no such vault" },
@@ -26,7 +26,7 @@ extension OperationTests {
         Row(ShareChange(), refusedAs: "cli.vault.not-synced") { ($0.vault, $0.person) = ("Work", "nobody") },
         Row(ShareLeave(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" },
         Row(ShareReview()) { $0.vault = "Personal" },
-        Row(ShareItem(), refusedAs: "account.person.unknown") {
+        Row(ShareItem(), refusedAs: "sharing.contact.unknown") {
             ($0.item, $0.people, $0.isTrial) = ("beans", ["nobody"], true)
         },
         Row(ShareItem(), refusedAs: "operation.request.invalid") { $0.item = "beans" },
@@ -36,6 +36,18 @@ extension OperationTests {
         Row(ShareSettings()) { ($0.vault, $0.uses) = ("Personal", [.git, .ssh]) },
         Row(ShareActivity()) { $0.vault = "Personal" },
         Row(ShareActivity()) { ($0.vault, $0.person, $0.limit) = ("Work", "you", 1) },
+        Row(ContactsList()),
+        Row(ContactMe()) { $0.newName = "Alice" },
+        Row(ContactMe(), refusedAs: "sharing.contact.name-invalid") { $0.newName = "a#b" },
+        Row(ContactInvite()) { ($0.seconds, $0.useCount) = (3_600, 2) },
+        Row(ContactInvite(), refusedAs: "operation.request.invalid") { $0.useCount = 0 },
+        Row(ContactAdd(), refusedAs: "sharing.contact.unknown") { $0.person = "nobody" },
+        Row(ContactRead(), refusedAs: "sharing.contact.unknown") { $0.contact = "nobody" },
+        Row(ContactEdit(), refusedAs: "sharing.contact.unknown") { ($0.contact, $0.newName) = ("nobody", "Bob") },
+        Row(ContactRemove(), refusedAs: "sharing.contact.unknown") { $0.contact = "nobody" },
+        Row(ContactVerify(), refusedAs: "sharing.contact.unknown") { ($0.contact, $0.areEqual) = ("nobody", true) },
+        Row(ContactRequests()),
+        Row(ContactAnswer(), refusedAs: "sharing.contact.unknown") { $0.request = "0000" },
         Row(ItemMove(), refusedAs: "cli.input.invalid") {
             ($0.items, $0.vault, $0.to) = (["beans"], "Personal", "Personal")
         },

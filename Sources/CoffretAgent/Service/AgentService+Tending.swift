@@ -49,7 +49,7 @@ extension AgentService {
                         stateDirectory: stateDirectory, fileSystem: PosixFileSystem(), random: SystemRandomSource(),
                         clock: SystemWallClock()))
             else { return 1 }
-            for record in (try? opened.vaults) ?? [] {
+            for record in (try? opened.allVaults) ?? [] {
                 // A damaged vault is reported by the commands that meet it, and by the check.
                 _ = try? opened.openVault(record.vaultID.hex, isWritable: false).repository.tend()
             }

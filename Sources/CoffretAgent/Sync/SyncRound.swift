@@ -97,7 +97,7 @@ final class SyncRound {
         deviceID = try store.keyring.deviceID()
         let layout = store.layout
         vaults = Dictionary(
-            uniqueKeysWithValues: try store.vaults.filter { $0.kind == .synced }.map {
+            uniqueKeysWithValues: try store.allVaults.filter { $0.kind == .synced }.map {
                 ($0.vaultID.hex, PathText.join(layout.vaultPath($0.vaultID), "journal"))
             })
         self.layout = layout
@@ -172,7 +172,7 @@ final class SyncRound {
     }
 
     func record(_ id: String) -> VaultRecord? {
-        (try? store?.vaults)?.first { $0.vaultID.hex == id }
+        (try? store?.allVaults)?.first { $0.vaultID.hex == id }
     }
 
     /// Closes the store and seals its key.

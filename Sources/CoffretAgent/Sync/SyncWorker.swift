@@ -112,7 +112,8 @@ final class SyncWorker {
     private func makeRound(_ records: SyncRecords, _ file: AgentSyncFile?) throws -> SyncRound? {
         let store = try open()
         idleGeneration = store.keyring.generation
-        guard let server = try store.keyring.server(), try store.vaults.contains(where: { $0.kind == .synced }) else {
+        guard let server = try store.keyring.server(), try store.allVaults.contains(where: { $0.kind == .synced })
+        else {
             return nil
         }
         return try SyncRound(

@@ -46,7 +46,7 @@ extension StoreDesk {
 
     /// Whether the session may know of a vault. A token that names no vaults is for those of its person.
     func admits(_ record: VaultRecord) -> Bool {
-        guard grant.admits(record) else { return false }
+        guard grant.admits(record), !record.isAccountVault else { return false }
         guard grant.access != .control, grant.vaults == nil else { return true }
         return (try? guests.allows(record, for: .tokens)) ?? false
     }

@@ -149,7 +149,7 @@ extension DeviceRename: PerformedOperation {
 
 extension VaultSyncBegin: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> VaultSyncResult {
-        var record = try desk.store.vaultRecord(vault)
+        var record = try desk.record(vault)
         let sync = desk.sync(try desk.account())
         let account = sync.account
         defer { account.connection.logOut() }
@@ -180,7 +180,7 @@ extension VaultSyncBegin: PerformedOperation {
 
 extension VaultSyncEnd: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let record = try desk.store.vaultRecord(vault)
+        let record = try desk.record(vault)
         guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
         let id = record.vaultID
         var answer = Answer()

@@ -95,6 +95,8 @@ package enum Operations {
     private static let sharing: [any PerformedOperation.Type] = [
         ShareList.self, ShareRequests.self, ShareAdd.self, ShareAnswer.self, ShareChange.self, ShareLeave.self,
         ShareReview.self, ShareItem.self, ShareRestart.self, ShareSeen.self, ShareSettings.self, ShareActivity.self,
+        ContactsList.self, ContactMe.self, ContactInvite.self, ContactAdd.self, ContactRead.self, ContactEdit.self,
+        ContactRemove.self, ContactVerify.self, ContactRequests.self, ContactAnswer.self,
     ]
 
     private static let access: [any PerformedOperation.Type] = [

@@ -72,11 +72,11 @@ extension ShareRequests: PerformedOperation {
         try desk.follow(sync.account)
         // Without one nobody can seal anything to this account.
         try sync.people.ownIdentity()
-        if let from { try desk.welcome(from, sync) }
+        if try !desk.store.accountVaults.isEmpty { try ContactDesk(desk: desk, sync: sync).send() }
         let names = try desk.personNames()
         var answer = Answer()
         for intake in try desk.waitingVaults(sync) {
-            guard includesStrangers == true || names[intake.adder] != nil || names.isEmpty else { continue }
+            guard includesStrangers == true || names[intake.adder] != nil else { continue }
             answer.vaults.append(WaitingVault(intake, names))
         }
         return answer
@@ -84,17 +84,6 @@ extension ShareRequests: PerformedOperation {
 }
 
 extension StoreDesk {
-    /// Lets a person add the own account to vaults, beside those with whom it has one.
-    fileprivate func welcome(_ wanted: String, _ sync: AccountSync) throws {
-        var welcome: Set<ChainID> = [try findPerson(wanted, sync).accountID]
-        for record in try store.vaults where record.kind == .synced {
-            guard let members = try? VaultMembers(record, store, PersonNames()) else { continue }
-            welcome.formUnion(members.rights.rights.members.keys)
-        }
-        welcome.remove(try store.keyring.accountID())
-        try sync.account.connection.setContacts(welcome.sortedByBytes)
-    }
-
     /// Vaults into which somebody added the account, and that it has not accepted.
     fileprivate func waitingVaults(_ sync: AccountSync) throws -> [VaultIntake] {
         var found: [VaultIntake] = []
@@ -268,6 +257,10 @@ extension ShareChange: PerformedOperation {
         var answer = Answer()
         (answer.vault, answer.person) = (record.name, members.message(for: account))
         if let role, answer.person.role == role { throw SyncError(.memberExists, at: role.rawValue) }
+        if let role, role.right.rawValue < answer.person.role.right.rawValue {
+            // Whoever holds the account now gets more by it.
+            try desk.checkUnchanged(account, sync)
+        }
         try desk.surroundings.requirePassphrase(role == nil ? "remove a member" : "change a member's role")
         try sync.account.readAgain()
         let change = MemberOperation.RoleChange(account, role?.right)

@@ -40,7 +40,7 @@ extension VaultCreate: PerformedOperation {
 
 extension VaultEdit: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> VaultMessage {
-        let record = try desk.store.vaultRecord(vault)
+        let record = try desk.record(vault)
         let id = record.vaultID.hex
         if isDefault == false { throw OperationError(.requestInvalid, at: "isDefault") }
         if files != nil, record.kind != .synced { throw CommandFailure.notSynced(record.name) }
@@ -71,7 +71,7 @@ extension VaultRemove: PerformedOperation {
     ///
     /// - Throws: `CommandFailure` `.vaultSynced`; `CoreError.vaultIsLast`.
     private func counted(on desk: StoreDesk) throws -> (record: VaultRecord, itemCount: Int) {
-        let record = try desk.store.vaultRecord(vault)
+        let record = try desk.record(vault)
         guard record.kind != .synced else {
             throw CommandFailure(
                 .usage, .vaultSynced, "\"\(TextWidth.displaySafe(record.name))\" lies on the server too",

@@ -16,7 +16,7 @@ extension VaultSyncResult {
     init(_ outcome: VaultOutcome, isNew: Bool, _ desk: StoreDesk) throws {
         self.init()
         let record = outcome.record
-        (id, name, self.isNew) = (record.vaultID.hex, record.name, isNew)
+        (id, name, self.isNew) = (record.vaultID.hex, record.shownName, isNew)
         let report: SyncReport
         do {
             report = try outcome.report.get()

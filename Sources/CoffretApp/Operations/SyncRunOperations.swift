@@ -27,6 +27,11 @@ struct VaultOutcome {
     /// The outcome for the files that were not here.
     var files: Result<FileTally, any Error> = .success(FileTally())
 
+    /// The account's own vault is a word worth only where something is wrong with it.
+    var isTold: Bool {
+        if case .failure = report { true } else { !record.isAccountVault }
+    }
+
     /// - Throws: a failure that may pass by itself; it ends the attempt at all vaults.
     func checkTransient() throws {
         if case .failure(let error) = report, SyncTrouble.isTransient(error) { throw error }
@@ -56,7 +61,7 @@ private struct VaultsSync {
                 let outcomes = try attempt()
                 for outcome in outcomes { try outcome.checkTransient() }
                 var answer = SyncRun.Answer()
-                answer.vaults = try outcomes.map { outcome in
+                answer.vaults = try outcomes.filter(\.isTold).map { outcome in
                     try VaultSyncResult(outcome, isNew: added.contains(outcome.record.vaultID), desk)
                 }
                 answer.log = logProblem.map { OperationFailure($0) }
@@ -90,6 +95,7 @@ private struct VaultsSync {
         try lookAgain(at: &outcomes, sync)
         try sync.account.forgetIdentityKeys()
         readLog(behind: outcomes, sync)
+        try receiveAnswers(sync)
         return outcomes
     }
 
@@ -140,6 +146,12 @@ private struct VaultsSync {
             sync.note(record, error)
             return VaultOutcome(record: record, report: .failure(error))
         }
+    }
+
+    /// Takes what contacts answered. Nobody who waits for none asks the server for letters.
+    private func receiveAnswers(_ sync: AccountSync) throws {
+        guard request.vault == nil, try desk.accountVault.contacts().contains(where: \.isAwaited) else { return }
+        _ = try ContactDesk(desk: desk, sync: sync).receive()
     }
 
     /// Reads the server's log, once all chains were followed.

@@ -14,9 +14,11 @@ package import CoffretTrust
 
 /// Seals and opens the letters of one account.
 package final class AccountPeople: VaultPeople {
-    private let account: Account
-    private let random: any RandomSource
+    let account: Account
+    let random: any RandomSource
     private let clock: any WallClock
+    /// As they were verified: what was shown to the person is what is sealed to, or what came behind it (R80).
+    private var identities: [ChainID: VerifiedIdentityChain] = [:]
     /// To whom nothing could be sealed, and the code of why.
     package private(set) var unsealed: [ChainID: String] = [:]
 
@@ -27,10 +29,7 @@ package final class AccountPeople: VaultPeople {
     }
 
     package func letters(_ wish: LetterWish, accounts: [ChainID: FollowedAccount]) throws -> [[UInt8]] {
-        let keyring = account.store.keyring
-        let sender = LetterSender(
-            accountID: try keyring.accountID(), deviceID: try keyring.deviceID(),
-            head: StatedLink(try keyring.deviceChain().head), signingKey: try keyring.letterSigner())
+        let sender = try sender()
         let content = LetterContent.vaultKey(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
         let head = StatedLink(number: wish.memberHead.number, hash: wish.memberHead.hash)
         var letters: [[UInt8]] = []
@@ -44,13 +43,31 @@ package final class AccountPeople: VaultPeople {
         return letters
     }
 
+    /// The identity chain of an account that was followed; nil while it has none.
+    ///
+    /// - Throws: `.failed` with a `TrustError`, also where it is shown otherwise than a moment ago.
+    func identity(of person: FollowedAccount) throws -> VerifiedIdentityChain? {
+        let id = person.chain.accountID
+        let chain = try account.identity(of: person, known: identities[id])
+        identities[id] = chain
+        return chain
+    }
+
+    /// This device, as it writes letters.
+    func sender() throws -> LetterSender {
+        let keyring = account.store.keyring
+        return LetterSender(
+            accountID: try keyring.accountID(), deviceID: try keyring.deviceID(),
+            head: StatedLink(try keyring.deviceChain().head), signingKey: try keyring.letterSigner())
+    }
+
     /// nil where nothing may be sealed to the account now: it has no identity yet, or none that is current, or its transient
     /// key is too old.
     private func recipient(_ person: FollowedAccount) throws -> LetterRecipient? {
         let id = person.chain.accountID
         unsealed[id] = nil
         do {
-            guard let chain = try account.identity(of: person) else {
+            guard let chain = try identity(of: person) else {
                 unsealed[id] = TrustError.Code.identityStale.rawValue
                 return nil
             }

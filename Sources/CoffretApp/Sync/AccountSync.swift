@@ -47,7 +47,7 @@ package final class AccountSync {
 
     /// The vaults to sync.
     package var vaults: [VaultRecord] {
-        get throws { try store.vaults.filter { $0.kind == .synced } }
+        get throws { try store.allVaults.filter { $0.kind == .synced } }
     }
 
     /// Takes keys that other devices sent, and looks after the account's identity.

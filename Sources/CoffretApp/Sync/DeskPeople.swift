@@ -23,6 +23,8 @@ struct FoundPerson {
     let deviceHead: Bytes32
     /// The newest link of its identity chain; nil while it has none.
     let identityHead: Bytes32?
+    /// nil for somebody who is no contact, and was named by an id or a full address.
+    let contact: Contact?
 
     /// In a person's words, and safe for the screen.
     var words: String { name.map { "\"\(TextWidth.displaySafe($0))\"" } ?? String(accountID.hex.prefix(8)) }
@@ -37,7 +39,10 @@ struct FoundPerson {
 
 extension StoreDesk {
     /// How this device's person calls accounts.
-    func personNames() throws -> PersonNames { PersonNames() }
+    func personNames() throws -> PersonNames {
+        let contacts = try accountVault.contacts()
+        return PersonNames(Dictionary(contacts.map { ($0.accountID, $0.name) }) { first, _ in first })
+    }
 
     /// The person that is meant: a contact, a full address, or an account id, in hexadecimal digits.
     ///
@@ -48,11 +53,23 @@ extension StoreDesk {
             throw CommandFailure(
                 .usage, .inputInvalid, "that is you", hint: "coffret device add brings your other devices in")
         }
-        let followed = try sync.account.follow(id)
-        guard let head = Bytes32(followed.chain.head.linkHash) else { throw AccountError(.personUnknown, at: wanted) }
+        let contact = try accountVault.contact(with: id)
+        let shown = try sync.shown(id, behind: contact?.verification)
+        try contact?.checkSharing(shown.followed.chain)
         return FoundPerson(
-            accountID: id, name: name, followed: followed, deviceHead: head,
-            identityHead: try sync.identityHead(of: followed))
+            accountID: id, name: contact?.name ?? name, followed: shown.followed, deviceHead: shown.known.deviceHead,
+            identityHead: shown.identity == nil ? nil : shown.known.identityHead, contact: contact)
+    }
+
+    /// Refuses a contact behind a recovery: somebody else may hold its account.
+    func checkUnchanged(_ account: ChainID, _ sync: AccountSync) throws {
+        guard let contact = try accountVault.contact(with: account), let verification = contact.verification else {
+            return
+        }
+        let shown = try sync.shown(account, behind: verification)
+        guard !verification.now(shown.followed.chain).isChanged else {
+            throw SharingError(.contactChanged, at: contact.name)
+        }
     }
 
     private func accountID(_ wanted: String, _ sync: AccountSync) throws -> (id: ChainID, name: String?) {
@@ -68,7 +85,7 @@ extension StoreDesk {
         }
         if let bytes = try? Hex.decode(wanted.lowercased()), let id = ChainID(bytes) { return (id, nil) }
         if wanted.contains("#") { return try account(at: PersonAddress(parsing: wanted), wanted, sync) }
-        throw AccountError(.personUnknown, at: wanted)
+        throw SharingError(.contactUnknown, at: wanted)
     }
 }
 
@@ -85,12 +102,5 @@ extension StoreDesk {
         }
         guard address.fits(id) else { throw TrustError(.chainIDDiffers) }
         return (id, address.name.isEmpty ? nil : ClaimedName(address.name).shown)
-    }
-}
-
-extension AccountSync {
-    /// The newest link of another account's identity chain; nil while it has none.
-    func identityHead(of person: FollowedAccount) throws -> Bytes32? {
-        try account.identity(of: person).flatMap { Bytes32($0.head.linkHash) }
     }
 }

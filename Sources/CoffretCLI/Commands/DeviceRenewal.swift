@@ -19,7 +19,7 @@ enum DeviceRenewal {
         let session = try StoreSession.open(context, with: .passphraseAnew, acceptsRollback: true)
         try session.store.renewInstance(isAccepted: true)
         var writtenCount = 0
-        for record in try session.store.vaults { writtenCount += try session.store.leaveLog(of: record) }
+        for record in try session.store.allVaults { writtenCount += try session.store.leaveLog(of: record) }
         try context.confirmDone(
             .fields(["writtenAgain": .integer(writtenCount)])
         ) {

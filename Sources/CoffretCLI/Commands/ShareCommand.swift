@@ -18,8 +18,6 @@ enum ShareCommand {
         "role", "ROLE", .choice(roles),
         "viewer, who reads; writer, who changes items too; owner, who changes members too")
     static let name = OptionDescription.value("name", "NAME", "what it is called on this device")
-    static let from = OptionDescription.value(
-        "from", "NAME", "let this person add you from now on: a contact, a full address, or an account id")
     static let all = OptionDescription.flag("all", "also vaults of people whom you do not know")
 
     static let description = CommandDescription(
@@ -36,7 +34,7 @@ enum ShareCommand {
                 arguments: [vault, person], options: [role, CommonArguments.yes], run: add),
             CommandDescription("ls", "List the vaults that others have too", run: list),
             CommandDescription(
-                "requests", "List vaults into which others added you", options: [all, from], run: requests),
+                "requests", "List vaults into which contacts added you", options: [all], run: requests),
             CommandDescription(
                 "accept", "Accept a vault into which somebody added you", arguments: [waiting], options: [name],
                 run: accept),
@@ -140,7 +138,6 @@ enum ShareCommand {
         let store = try CommandStore.open(context)
         var request = ShareRequests()
         request.includesStrangers = context.arguments.isSet(all)
-        request.from = context.arguments.value(from)
         let vaults = try store.perform(request).vaults
         try context.print(.array(vaults.map(\.json))) {
             guard !vaults.isEmpty else { return "No vault waits for your word." }

@@ -39,7 +39,7 @@ extension Store {
     package func backup(
         to path: String, progress: (_ doneByteCount: Int, _ byteCount: Int) throws -> Void = { _, _ in }
     ) throws -> BackupReport {
-        let records = try vaults
+        let records = try allVaults
         var locked: [Vault] = []
         defer { for vault in locked { vault.repository.close() } }
         for record in records {
@@ -171,7 +171,8 @@ private final class BackupWriting {
             let name = try freeName(list.time)
             let size = try write(list, named: name)
             return BackupReport(
-                name: name, vaultNames: records.map(\.name), fileCount: files.count, byteCount: byteCount,
+                name: name, vaultNames: records.filter { !$0.isAccountVault }.map(\.name), fileCount: files.count,
+                byteCount: byteCount,
                 writtenByteCount: writer.byteCount + size)
         } catch {
             try? folder.removeUnfinished()

@@ -47,7 +47,7 @@ package final class OpenBackup {
     package var time: Milliseconds { list.time }
 
     /// The names of the vaults in it.
-    package var vaultNames: [String] { keys.vaults.map(\.name).sorted() }
+    package var vaultNames: [String] { keys.vaults.filter { !$0.isAccountVault }.map(\.name).sorted() }
 
     /// Reads and authenticates all that the backup needs; writes nothing.
     ///
@@ -119,7 +119,8 @@ package final class OpenBackup {
     private func found(_ record: VaultRecord, in store: Store, from former: StoreLayout) throws {
         let source = try openFormer(record, former)
         defer { source.close() }
-        let id = try store.addVault(named: record.name)
+        let id =
+            try record.isAccountVault ? store.addAccountVault().vaultID : store.addVault(named: record.name)
         let target = try store.open(inKeys(store.keyring.vault(id)), isWritable: true)
         defer { target.close() }
         var copy = try HistoryCopy(from: source, to: target)

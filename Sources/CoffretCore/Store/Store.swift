@@ -8,6 +8,7 @@ package import CoffretKeys
 internal import CoffretLogs
 internal import CoffretSearch
 internal import CoffretStorage
+internal import CoffretTrust
 
 /// An open store. One isolation domain at a time.
 package final class Store {
@@ -97,12 +98,11 @@ package final class Store {
 
     // MARK: Vaults
 
-    /// The vaults by name.
-    package var vaults: [VaultRecord] {
-        get throws {
-            try inKeys(keyring.vaults()).sorted { $0.name < $1.name }
-        }
-    }
+    /// The vaults that people see, by name.
+    package var vaults: [VaultRecord] { get throws { try allVaults.filter { !$0.isAccountVault } } }
+
+    /// These and the account's own, by name: what is synced and backed up.
+    package var allVaults: [VaultRecord] { get throws { try inKeys(keyring.vaults()).sorted { $0.name < $1.name } } }
 
     /// The vault with a name, in any case, or with an id that begins with these hex digits; the only vault
     /// if `reference` is nil.
@@ -112,6 +112,10 @@ package final class Store {
     package func vaultRecord(
         _ reference: String?, among admits: (VaultRecord) -> Bool = { _ in true }
     ) throws -> VaultRecord {
+        // A whole id is no name that somebody types for one of his vaults.
+        if let reference, let whole = try allVaults.first(where: { $0.vaultID.hex == reference && admits($0) }) {
+            return whole
+        }
         let vaults = try vaults.filter(admits)
         guard let reference else { return try only(vaults, reference: nil) }
         let sought = reference.lowercased()
@@ -240,7 +244,11 @@ package final class Store {
     package func addVault(named name: String, kind: VaultKind = .local) throws -> VaultID {
         try Self.checkName(name)
         try checkIsFree(name, except: nil)
-        let id = try inKeys(keyring.addVault(named: name, kind: kind))
+        return try addVault(named: name, kind: kind, purpose: nil)
+    }
+
+    func addVault(named name: String, kind: VaultKind = .local, purpose: VaultPurpose?) throws -> VaultID {
+        let id = try inKeys(keyring.addVault(named: name, kind: kind, purpose: purpose))
         do {
             try makePlace(for: id)
         } catch {
@@ -268,7 +276,7 @@ package final class Store {
 
     /// The vault that was made first, or came first.
     package var firstVault: VaultRecord? {
-        get throws { try inKeys(keyring.vaults()).first }
+        get throws { try inKeys(keyring.vaults()).first { !$0.isAccountVault } }
     }
 
     /// Gives a vault another name.

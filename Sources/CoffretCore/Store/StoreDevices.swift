@@ -26,7 +26,7 @@ extension Store {
                     joining: account, server: server, passphrase: passphrase, parameters: parameters,
                     environment: environment.keyring(at: layout.keyringPath)))
             let store = Store(layout: layout, keyring: keyring, environment: environment)
-            for record in try store.vaults { try store.makePlace(for: record.vaultID) }
+            for record in try store.allVaults { try store.makePlace(for: record.vaultID) }
             return store
         } catch {
             if ((error as? CoreError)?.cause as? KeyError)?.code != .keyringExists {

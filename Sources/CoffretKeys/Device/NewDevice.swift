@@ -126,7 +126,7 @@ package struct JoinedAccount {
     /// What the approving device has of each vault, in the bytes of CoffretSync.
     package let words: [VaultID: [UInt8]]
 
-    package var vaultNames: [String] { keys.vaults.map(\.name) }
+    package var vaultNames: [String] { keys.vaults.filter { !$0.isAccountVault }.map(\.name) }
 }
 
 extension Keyring {

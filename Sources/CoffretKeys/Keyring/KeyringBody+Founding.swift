@@ -32,7 +32,8 @@ extension KeyringBody {
     ///
     /// - Throws: `.vaultExists`, `.keyringInconsistent`.
     mutating func addVault(
-        named name: String, kind: VaultKind, random: any RandomSource, time: Milliseconds
+        named name: String, kind: VaultKind, purpose: VaultPurpose? = nil, random: any RandomSource,
+        time: Milliseconds
     ) throws(KeyError) -> VaultID {
         guard !vaults.contains(where: { $0.name == name }) else { throw KeyError(.vaultExists) }
         guard let device else { throw KeyError(.keyringInconsistent, at: "device") }
@@ -41,7 +42,7 @@ extension KeyringBody {
         let seed = random.bytes(count: VaultFoundation.randomByteCount)
         let foundation = VaultFoundation(
             random: seed, accountID: deviceChain.accountID, deviceChainHead: deviceChain.head.linkHash,
-            keyCommitment: EpochKeys.deriveCommitment(to: vaultKey, scope: seed, epoch: 1))
+            keyCommitment: EpochKeys.deriveCommitment(to: vaultKey, scope: seed, epoch: 1), purpose: purpose)
         let detailsKey: LinkDetailsKey = KDF.derive(from: splitKey, .linkDetailsKey, seed)
         let details = LinkDetails(name: name, time: time)
         let link = VerifiedMemberChain.found(

@@ -28,6 +28,9 @@ package struct VaultRecord: Sendable {
     /// Of this vault on this device: its journal and search keys come from it.
     let localKey: LocalKey
 
+    /// Whether it holds what the account knows of people; it is shown to nobody as a vault.
+    package var isAccountVault: Bool { memberChain.foundation.purpose == .account }
+
     /// Seals the chains that lie beside the vault: KDF(local key, "heads/local", vault id).
     var chainsKey: HeadsKey { KDF.derive(from: localKey, .headsLocalKey, vaultID.bytes) }
 

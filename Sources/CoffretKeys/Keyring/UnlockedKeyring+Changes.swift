@@ -3,7 +3,7 @@
 
 package import CoffretBase
 package import CoffretCrypto
-internal import CoffretTrust
+package import CoffretTrust
 
 extension UnlockedKeyring {
     /// Replaces all passphrase slots by one. The old passphrase opens the new file no more; an old copy of
@@ -111,12 +111,14 @@ extension UnlockedKeyring {
     /// Founds a vault: its member chain with this account as founder, its keys, its id.
     ///
     /// - Throws: `.vaultExists` if the name is taken.
-    package func addVault(named name: String, kind: VaultKind = .local) throws(KeyError) -> VaultID {
+    package func addVault(
+        named name: String, kind: VaultKind = .local, purpose: VaultPurpose? = nil
+    ) throws(KeyError) -> VaultID {
         try KeyringName.check(name)
         var founded: VaultID?
         try change { (body, _) throws(KeyError) in
             founded = try body.addVault(
-                named: name, kind: kind, random: environment.random, time: environment.clock.now)
+                named: name, kind: kind, purpose: purpose, random: environment.random, time: environment.clock.now)
         }
         guard let founded else { throw KeyError(.vaultNotFound) }
         return founded

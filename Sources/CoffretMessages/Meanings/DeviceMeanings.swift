@@ -173,7 +173,9 @@ extension FailureMeaning {
             hint: "coffret server join URL --invitation TEXT, with one from whoever runs the server"),
         "server.member.not-allowed": FailureMeaning(
             .permission, "that person has not allowed you to add or write to them yet",
-            hint: "there: coffret share requests --from NUMBER, with your number from coffret server status"),
+            hint:
+                "there: coffret contact add NUMBER --name NAME, with your number from coffret server status; or coffret contact invite here"
+        ),
         "server.rate.exceeded": FailureMeaning(
             .busy, "the server was asked too often", hint: "try again in a minute"),
         "server.busy": FailureMeaning(

@@ -16,11 +16,33 @@ extension FailureMeaning {
             showsPlace: true, hint: "ask for the full address, by a way that you trust"),
         "sharing.contact.changed": FailureMeaning(
             .personUnverified,
-            "somebody else may hold that person's account: it was recovered since you compared its codes; nothing was shared",
-            showsPlace: true, hint: "speak with the person, and compare the codes again"),
+            "somebody else may hold that person's account: it was recovered since you met it; nothing was shared",
+            showsPlace: true, hint: "speak with the person, and compare the codes again: coffret contact verify NAME"),
+        "sharing.contact.code-used": FailureMeaning(
+            .personUnverified,
+            "that link was used already, withdrawn, or is too old; if it was not you, somebody else had it first",
+            showsPlace: true, hint: "tell the person who sent it, and ask for a new one"),
+        "sharing.contact.lookalike": FailureMeaning(
+            .personUnverified, "that name can be taken for another contact's", showsPlace: true,
+            hint: "--name NAME keeps both apart"),
+        "sharing.contact.unknown": FailureMeaning(
+            .notFound, "no contact and no request is called so", showsPlace: true,
+            hint: "coffret contact ls and coffret contact requests list them"),
+        "sharing.contact.exists": FailureMeaning(
+            .alreadyExists, "that contact, or one of that name, is there already", showsPlace: true,
+            hint: "coffret contact ls lists them"),
+        "sharing.contact.name-invalid": FailureMeaning(
+            .usage, "nobody can be called so", showsPlace: true,
+            hint: "a name has 1 to 128 bytes, no # and nothing that is not seen; your own one 64"),
+        "sharing.card.other-server": FailureMeaning(
+            .unavailable, "that person is at another server than you are", showsPlace: true,
+            hint: "a store has one server: a second store, or an account there, is needed"),
         "sharing.recipient.dormant": FailureMeaning(
             .waitsForPerson, "no device of that person was there for months, so no key can be sealed to it",
             hint: "it goes on by itself once one of the person's devices has synced"),
+        "trust.chain.id-differs": FailureMeaning(
+            .notAuthentic, "the server shows another account in the place of the one that is meant; nothing was done",
+            hint: "try again; if it stays so, ask whoever runs the server"),
         "trust.identity": FailureMeaning(
             .notAuthentic, "the server shows keys of a person that its devices did not make as they must",
             hint: "try again; if it stays so, ask whoever runs the server"),

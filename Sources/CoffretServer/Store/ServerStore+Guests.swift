@@ -9,6 +9,8 @@ extension ServerStore {
     static let guestInvitationMilliseconds: Int64 = 14 * 86_400_000
     /// Of its sponsor's space a guest uses at most one part of so many.
     static let guestShare: Int64 = 10
+    /// Vaults of what a guest knows of people: the only ones that it founds.
+    static let guestZoneCountMax: Int64 = 2
 
     /// Makes an invitation for one guest of an account, for 14 days.
     ///

@@ -4,10 +4,16 @@
 internal import CoffretBase
 package import CoffretCrypto
 
+/// A purpose that a vault has from its first link on; an ordinary vault has none.
+package enum VaultPurpose: UInt64, Sendable {
+    /// Facts of one account about people; nobody else is ever in it.
+    case account = 3
+}
+
 /// The content of link 0 of a member chain.
 ///
 /// Layout of the public part, deterministic CBOR: {0: 1, 1: 32 random bytes, 2: founder's account id,
-/// 3: hash of the founder's newest device-chain link, 4: commitment to the vault key of epoch 1}.
+/// 3: hash of the founder's newest device-chain link, 4: commitment to the vault key of epoch 1, ? 5: purpose}.
 /// The commitment is KDF(vault key, "vault-key/commit", the random bytes ‖ epoch (4)).
 package struct VaultFoundation: Equatable, Sendable {
     package static let randomByteCount = 32
@@ -16,8 +22,14 @@ package struct VaultFoundation: Equatable, Sendable {
     package let accountID: ChainID
     package let deviceChainHead: [UInt8]
     package let keyCommitment: [UInt8]
+    /// nil: a vault of people.
+    package let purpose: VaultPurpose?
 
-    package init(random: [UInt8], accountID: ChainID, deviceChainHead: [UInt8], keyCommitment: [UInt8]) {
+    package init(
+        random: [UInt8], accountID: ChainID, deviceChainHead: [UInt8], keyCommitment: [UInt8],
+        purpose: VaultPurpose? = nil
+    ) {
+        self.purpose = purpose
         self.random = random
         self.accountID = accountID
         self.deviceChainHead = deviceChainHead
@@ -26,7 +38,7 @@ package struct VaultFoundation: Equatable, Sendable {
 
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeMapHeader(count: 5)
+            encoder.encodeMapHeader(count: purpose == nil ? 5 : 6)
             encoder.encode(unsigned: 0)
             encoder.encode(unsigned: 1)
             for (key, bytes) in [
@@ -35,29 +47,39 @@ package struct VaultFoundation: Equatable, Sendable {
                 encoder.encode(unsigned: key)
                 encoder.encode(bytes: bytes)
             }
+            guard let purpose else { return }
+            encoder.encode(unsigned: 5)
+            encoder.encode(unsigned: purpose.rawValue)
         }
     }
 
     /// Reads the public part of link 0; nothing of it is verified.
     package init(decoding link: UnverifiedLink) throws(TrustError) {
         let number = link.sequenceNumber
-        let (code, parts) = try withCBORDecoder(
+        let (code, parts, stated) = try withCBORDecoder(
             link.publicPart, convert: { _ in TrustError(.linkMalformed, at: number) }
         ) { (decoder) throws(CBORError) in
             var map = try decoder.readMapHeader()
             try decoder.expectKey(0, in: &map)
             let code = try decoder.readUnsigned()
             var parts: [[UInt8]] = []
-            while try decoder.readUnsignedKey(in: &map) == UInt64(parts.count + 1) {
+            while parts.count < 4, try decoder.readUnsignedKey(in: &map) == UInt64(parts.count + 1) {
                 parts.append(try decoder.readBytes(count: 32))
             }
-            return (code, parts)
+            var purpose: UInt64?
+            if parts.count == 4, try decoder.readUnsignedKey(in: &map) == 5 { purpose = try decoder.readUnsigned() }
+            return (code, parts, purpose)
         }
         guard code == 1 else { throw TrustError(.linkUnsupported, at: number) }
         guard parts.count == 4, let accountID = ChainID(parts[1]) else {
             throw TrustError(.linkMalformed, at: number)
         }
-        self.init(random: parts[0], accountID: accountID, deviceChainHead: parts[2], keyCommitment: parts[3])
+        let purpose = stated.flatMap(VaultPurpose.init)
+        // A vault for something that this version does not know is no vault of people.
+        guard stated == nil || purpose != nil else { throw TrustError(.linkUnsupported, at: number) }
+        self.init(
+            random: parts[0], accountID: accountID, deviceChainHead: parts[2], keyCommitment: parts[3],
+            purpose: purpose)
     }
 }
 

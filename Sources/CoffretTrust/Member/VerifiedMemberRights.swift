@@ -226,7 +226,7 @@ private struct MemberCheck {
         let isOwner = member.owns
         switch operation.kind {
         case .add(let head, let role):
-            guard isOwner, before.members[head.accountID] == nil,
+            guard isOwner, chain.foundation.purpose == nil, before.members[head.accountID] == nil,
                 before.members.count < VerifiedMemberRights.memberCountMax,
                 role != .owner || ownersLeft < VerifiedMemberRights.ownerCountMax
             else { throw refused }

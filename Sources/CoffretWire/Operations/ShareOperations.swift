@@ -153,13 +153,10 @@ package struct ShareRequests: StoreOperation {
     package static let meaning = "Asks the server into which vaults others added the own account."
 
     package var includesStrangers: Bool?
-    package var from: String?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("includesStrangers", \.includesStrangers, "also vaults of accounts that are no contacts"),
-        RecordField(
-            "from", \.from, "a contact, an address or an account id: that person may add the own account from now on"))
+        RecordField("includesStrangers", \.includesStrangers, "also vaults of accounts that are no contacts"))
 
     package struct Answer: Record {
         package static let recordName = "share-requests"

@@ -5,6 +5,7 @@ from .failure import Failure, ascends, is_bytes, is_int, is_list, need
 from .suite import u32, kdf
 
 OWNER, WRITER, VIEWER = 1, 2, 3
+ACCOUNT_VAULT = 3
 MALFORMED, NOT_PERMITTED = links.MALFORMED, 'trust.member.not-permitted'
 EPOCHS_MAX, OWNER_EPOCHS, EPOCHS_IN_A_ROW, MEMBERS_MAX, OWNERS_MAX = 4096, 256, 16, 256, 16
 
@@ -49,10 +50,11 @@ def founding(values, vault, what):
 
 
 def check_founding_form(link):
-    link.fields(range(5))
+    link.fields(range(5), (5,))
     parts = link.parts
     good = parts[0] == 1 and all(is_bytes(parts[key], 32) for key in range(1, 5))
     need(good, MALFORMED, link.place, 'founding link')
+    need(parts.get(5, ACCOUNT_VAULT) == ACCOUNT_VAULT, 'trust.link.unsupported', link.place, 'purpose')
 
 
 class MemberChain:
@@ -201,6 +203,7 @@ class MemberChain:
         """Changes roles; the accounts that the link closes, and whether reading ends by it."""
         parts, place = link.parts, link.place
         if link.operation == 2:
+            need(5 not in self.links[0].parts, NOT_PERMITTED, place, 'an account vault has one account')
             need(parts[3] not in before.members, NOT_PERMITTED, place, 'is a member already')
             state.members[parts[3]] = Member(parts[4], False, link.number if parts[4] == OWNER else None, link.hash)
             self._check_counts(state, place)

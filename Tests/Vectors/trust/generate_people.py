@@ -321,6 +321,24 @@ codes = {
     "proof": proof.hex(), "answer": answer.hex(),
 }
 
+
+
+# MARK: The account vault
+
+def founding(purpose):
+    """Link 0 of a member chain, with a purpose or none."""
+    fields = {0: 1, 1: bytes([9]) * 32, 2: account.id, 3: account.hashes[-1], 4: bytes([8]) * 32}
+    if purpose is not None:
+        fields[5] = purpose
+    return Chain(3).append(fields, laptop).links[0].hex()
+
+
+facts = {
+    "founding": {"ordinary": founding(None), "account": founding(3), "unknown": founding(9)},
+    "contact": blake(account.id)[:16].hex(),
+    "code": cbor([code, 1, 2, 3, None]).hex(),
+}
+
 if __name__ == "__main__":
     print(json.dumps({
         "identities": identities,
@@ -332,5 +350,5 @@ if __name__ == "__main__":
             "ephemeral": "5a" * 32, "nonce": nonce.hex(), "vault": vault.hex(), "proof": proof.hex(),
             "answer": answer.hex(), "cases": letters, "fixedKey": fixed.hex(),
         },
-        "people": people, "cards": cards, "codes": codes,
+        "people": people, "cards": cards, "codes": codes, "facts": facts,
     }, indent=1))

@@ -1,0 +1,139 @@
+// What somebody who has the server's database can make people believe of each other: that a person is another one, or is as
+// he was once.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite(
+    "A lying server: people",
+    .enabled(
+        if: ServerRunner.isAvailable && FileManager.default.isExecutableFile(atPath: "/usr/bin/sqlite3"),
+        "needs coffret-server beside coffret, openssl and sqlite3"))
+struct LyingServerPeopleTests {
+    private let server: ServerRunner
+    private let alice, bob: CoffretRunner
+    private let account: String
+
+    init() throws {
+        server = try ServerRunner()
+        (alice, bob) = (try CoffretRunner(), try CoffretRunner())
+        for (person, name) in [(alice, "Alice"), (bob, "Bob")] { try Self.join(person, name, server) }
+        account = try #require(try bob.json("contact", "me")["account"] as? String)
+    }
+
+    private static func join(_ person: CoffretRunner, _ name: String, _ server: ServerRunner) throws {
+        try person.makeStore()
+        try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try person.succeed("contact", "me", "--name", name)
+    }
+
+    @discardableResult
+    private func query(_ statement: String) throws -> [String] {
+        let result = try ProcessRunner.run(
+            "/usr/bin/sqlite3", ["-cmd", ".timeout 10000", server.databasePath, statement])
+        try #require(result.exitCode == 0, "\(result.errorText)")
+        return result.text.split(separator: "\n").map(String.init)
+    }
+
+    private func expectRefused(
+        _ exitCode: Int32, _ code: String, _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let refused = try alice.run(arguments, input: [], environment: [:])
+        #expect(
+            refused.exitCode == exitCode && refused.errorText.contains(code), "\(refused.errorText)",
+            sourceLocation: sourceLocation)
+    }
+
+    private func stateCode(of person: CoffretRunner, with other: String) throws -> String {
+        try #require(try person.json("contact", "verify", other)["stateCode"] as? String)
+    }
+
+    @Test("R50 substitutedAccount: another account's chain in the place of a contact's is refused")
+    func substitutedAccount() throws {
+        let mallory = try CoffretRunner()
+        try Self.join(mallory, "Bob", server)
+        let other = try #require(try mallory.json("contact", "me")["account"] as? String)
+        try query(
+            """
+            DELETE FROM links WHERE chain = x'\(account)'; UPDATE links SET chain = x'\(account)' WHERE chain = x'\(other)'
+            """)
+        try expectRefused(84, "trust.chain.id-differs", "contact", "add", account, "--name", "Bob")
+        try expectRefused(84, "trust.chain.id-differs", "share", "add", "Personal", account, "--yes")
+        #expect(try alice.list("contact", "ls").isEmpty)
+    }
+
+    @Test("R51 olderPerson, R80: who was seen newer is not shown older; at a first meeting the state codes differ")
+    func olderPerson() throws {
+        try bob.succeed(
+            "contact", "add", try alice.json("contact", "me")["account"] as? String ?? "", "--name", "Alice")
+        let phone = try CoffretRunner()
+        try DevicePairing.pair(phone, bob, server, name: "Phone")
+        try query(
+            """
+            CREATE TABLE hidden AS SELECT * FROM links WHERE kind = 1 AND chain = x'\(account)' AND seq > 0;
+            DELETE FROM links WHERE kind = 1 AND chain = x'\(account)' AND seq > 0
+            """)
+        try alice.succeed("contact", "add", account, "--name", "Bob")
+        let older = try stateCode(of: alice, with: "Bob")
+        try query("INSERT INTO links SELECT * FROM hidden")
+        // Bob has his own chain, and the server shows Alice's to him as it is.
+        let (truth, now) = (try stateCode(of: bob, with: "Alice"), try stateCode(of: alice, with: "Bob"))
+        #expect(older != truth && now == truth, "\(older) \(now) \(truth)")
+        try alice.succeed("contact", "verify", "Bob", "--yes")
+        try query("DELETE FROM links WHERE kind = 1 AND chain = x'\(account)' AND seq > 0")
+        for command in [["contact", "show", "Bob"], ["contact", "verify", "Bob"]] {
+            let refused = try alice.run(command, input: [], environment: [:])
+            #expect(refused.exitCode == 72, "\(refused.errorText)")
+            #expect(refused.errorText.contains("trust.chain.rolled-back"), "\(refused.errorText)")
+        }
+        // What was compared is what is shared with, or nothing is.
+        try expectRefused(72, "trust.chain.rolled-back", "share", "add", "Personal", "Bob", "--yes")
+        try query("INSERT INTO links SELECT * FROM hidden")
+        try alice.succeed("share", "add", "Personal", "Bob", "--yes")
+    }
+
+    @Test("R80 changingAnswers: keys of before a revocation are not sealed to, once newer ones were compared")
+    func changingAnswers() throws {
+        try bob.succeed(
+            "contact", "add", try alice.json("contact", "me")["account"] as? String ?? "", "--name", "Alice")
+        let phone = try CoffretRunner()
+        try DevicePairing.pair(phone, bob, server, name: "Phone")
+        try bob.succeed("device", "revoke", "Phone", "--yes")
+        try bob.succeed("sync")
+        try alice.succeed("contact", "add", account, "--name", "Bob")
+        try alice.succeed("contact", "verify", "Bob", "--yes")
+        try query(
+            """
+            CREATE TABLE hidden AS SELECT * FROM links WHERE kind = 2 AND chain = x'\(account)' AND seq > 0;
+            DELETE FROM links WHERE kind = 2 AND chain = x'\(account)' AND seq > 0
+            """)
+        try #require(try query("SELECT COUNT(*) FROM hidden") == ["1"])
+        try expectRefused(72, "trust.chain.rolled-back", "share", "add", "Personal", "Bob", "--yes")
+        #expect(try query("SELECT COUNT(*) FROM letters WHERE purpose = 1") == ["0"])
+        try query("INSERT INTO links SELECT * FROM hidden")
+        try alice.succeed("share", "add", "Personal", "Bob", "--yes")
+        try bob.succeed("share", "accept", "Personal", "--name", "From Alice")
+    }
+
+    @Test("R77: a server that lets a code in twice makes both claimants doubtful")
+    func codeShownTwice() throws {
+        let mallory = try CoffretRunner()
+        try Self.join(mallory, "Mallory", server)
+        let link = try #require(try alice.json("contact", "invite")["link"] as? String)
+        try mallory.succeed("contact", "add", link)
+        try query("UPDATE tokens SET uses = 1")
+        try bob.succeed("contact", "add", link)
+        let waiting = try alice.list("contact", "requests")
+        #expect(waiting.count == 2, "\(waiting)")
+        for request in waiting {
+            #expect(request["problem"] as? String == "sharing.contact.code-used", "\(request)")
+            #expect(request["state"] as? String == "unverified", "\(request)")
+        }
+        let id = try #require(waiting.first { $0["claimedName"] as? String == "Bob" }?["id"] as? String)
+        try alice.succeed("contact", "requests", "accept", id)
+        try expectRefused(91, "sharing.contact.unverified", "share", "add", "Personal", "Bob", "--yes")
+        try alice.succeed("contact", "verify", "Bob", "--yes")
+        try alice.succeed("share", "add", "Personal", "Bob", "--yes")
+    }
+}
