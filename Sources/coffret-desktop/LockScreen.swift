@@ -60,7 +60,9 @@ internal import Glibc
         asking = nil
         defer { withExtendedLifetime(judged) {} }
         unsafe gtk_widget_set_sensitive(entry.widget, 1)
-        if let words { complain(words) } else { unlocked() }
+        // The page has the keyboard from here on.
+        guard let words else { return unlocked() }
+        complain(words)
         _ = unsafe gtk_widget_grab_focus(entry.widget)
     }
 

@@ -22,6 +22,7 @@ internal import Glibc
     private let showsPicture = unsafe Widget(
         gtk_check_button_new_with_label("Show a picture (QR code), so that no code is typed"))
     private let complaint = Widget.label("", style: "complaint")
+    private let joinComplaint = Widget.label("", style: "complaint")
     private let picture = unsafe Widget(gtk_picture_new())
     private let howTo = Widget.label("", style: "dim")
     private let number = Widget.label("", style: "number")
@@ -32,6 +33,7 @@ internal import Glibc
     private var making: StoreMaking?
     private var unlocking: StoreUnlocking?
     private var isMade = false
+    private var isJoining = false
 
     static let style = """
         .start { background: radial-gradient(circle at top, #24433e, #101817); color: #e3ecea; }
@@ -40,6 +42,7 @@ internal import Glibc
         .start .number { font-size: 1.15em; }
         .start .code { font-size: 2em; color: #8fdcc9; }
         .start .paper { background: #ffffff; border-radius: 14px; padding: 14px; }
+        .start .complaint { color: #ff9b8f; }
         .start .or { margin-top: 22px; font-weight: 600; }
         .start button { background: #2d4745; color: #e3ecea; border-radius: 8px; }
         .start button.accept { background: #11695c; color: #ffffff; }
@@ -112,12 +115,12 @@ internal import Glibc
                     "Choose a passphrase for this computer. Five random words are strong and easy to type.",
                     style: "dim")
             ],
-            labelled("Passphrase", passphrase), labelled("Again", again), [make],
+            labelled("Passphrase", passphrase), labelled("Again", again), [make, complaint],
             [.label("Or bring in the vaults of your other devices:", style: "or")],
             labelled("Address of their server, such as https://vault.example", address),
             labelled("Name of the account, so that they are told of this one (may be left out)", account),
             labelled("Fingerprint of the server's key, if no authority has signed for it", fingerprint),
-            [showsPicture, join, complaint],
+            [showsPicture, join, joinComplaint],
         ]
         return .box(GTK_ORIENTATION_VERTICAL, spacing: 8, parts.flatMap(\.self))
     }
@@ -141,9 +144,13 @@ internal import Glibc
 
     // MARK: Making
 
-    private func makeVault() { begin(["init", "--no-recovery", "--store", store]) }
+    private func makeVault() {
+        isJoining = false
+        begin(["init", "--no-recovery", "--store", store])
+    }
 
     private func join() {
+        isJoining = true
         let (url, name, key) = (text(of: address), text(of: account), text(of: fingerprint))
         guard !url.isEmpty else { return complain("The address of the server is missing.", at: address) }
         var words = ["device", "pair", "--store", store]
@@ -251,7 +258,9 @@ internal import Glibc
     }
 
     private func complain(_ words: String, at entry: Widget?) {
-        complaint.say(words)
+        // Below the button that was pressed.
+        complaint.say(isJoining ? "" : words)
+        joinComplaint.say(isJoining ? words : "")
         if let entry { _ = unsafe gtk_widget_grab_focus(entry.widget) }
     }
 
