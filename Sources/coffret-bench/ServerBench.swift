@@ -159,7 +159,7 @@ enum ServerBench {
         _ database: SQLiteDatabase
     ) throws {
         func change() -> LinkPost.Item {
-            let role: MemberRole = vault.count % 2 == 0 ? .viewer : .writer
+            let role: MemberRole = vault.count % 2 == 0 ? .writer : .viewer
             return vault.link(
                 .changeRoles([MemberOperation.RoleChange(writer.chain.accountID, role)]), by: founder)
         }
