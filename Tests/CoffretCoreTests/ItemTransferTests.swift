@@ -125,6 +125,20 @@ struct ItemTransferTests {
         #expect(try target.item(id).isTrashed)
     }
 
+    @Test("an item that came back is its own, once somebody changes the one that it left")
+    func takenBack() throws {
+        let id = try source.create(ItemDraft(text: "# Bank"))
+        try move(id, from: source, to: target)
+        try move(id, from: target, to: source)
+        #expect(try !source.isArriving(id, from: target), "the one there lies in the trash")
+        try target.restoreFromTrash(id)
+        try target.update(id) { $0.text += "\nanother number" }
+        #expect(try !source.isArriving(id, from: target))
+        let other = try source.create(ItemDraft(text: "# Shop"))
+        _ = try target.take([other], from: source, .move)
+        #expect(try target.isArriving(other, from: source))
+    }
+
     @Test("a locked note goes sealed, with its passphrase and its hint; a copy of one is refused")
     func lockedNote() throws {
         let id = try source.create(ItemDraft(text: "# Diary\nunder the stairs"))
