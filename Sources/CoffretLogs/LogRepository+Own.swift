@@ -151,7 +151,8 @@ extension LogRepository {
         let (entries, tree) = try step { (machine) throws(StorageError) -> ([VerifiedEntry], LostTree?) in
             let last = try machine.lastCommonNumber(of: instance) ?? .max
             // Entries below a gap are none of the branch that won.
-            let entries = try machine.entriesToWriteAgain(of: instance, remembered: Frontier([instance: tip])) { entry in
+            let entries = try machine.entriesToWriteAgain(of: instance, remembered: Frontier([instance: tip])) {
+                entry in
                 own.contains(entry.name) || last < entry.number && entry.number < lowest
             }
             return (entries, try machine.lostTree(of: instance))

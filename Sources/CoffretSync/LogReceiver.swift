@@ -203,8 +203,10 @@ final class LogReceiver {
     /// I2: whether an entry of this device shows that the server has its log as it is here.
     private func isOwn(_ entry: SignedEntry) throws(StorageError) -> Bool {
         let (instance, name) = (entry.context.instance, entry.name)
-        // A bare form has a name of its own; whoever deletes for good makes it.
-        if case .gone = entry.body.changes { return false }
+        if case .gone = entry.body.changes {
+            try lookAtBareForm(entry)
+            return false
+        }
         if copied.contains(where: { $0.instance == instance }) { return false }
         guard let log = watched[instance] else { return true }
         let isKnown = try repository.ask { (machine) throws(StorageError) in
@@ -215,6 +217,24 @@ final class LogReceiver {
         guard log.isUnshared || isBeside else { return true }
         if log.isUnshared || !log.isLeft { copied.append(LeftLog(instance: instance, tip: log.tip)) }
         return false
+    }
+
+    /// A bare form has a name of its own; whoever deletes for good makes it. Of an entry that this copy did not write it tells as
+    /// much as that entry.
+    private func lookAtBareForm(_ form: SignedEntry) throws(StorageError) {
+        let instance = form.context.instance
+        guard let log = watched[instance], log.isUnshared, !copied.contains(where: { $0.instance == instance }) else {
+            return
+        }
+        let isOther = try repository.ask { (machine) throws(StorageError) in
+            guard form.body.number <= log.tip?.number ?? 0 else { return true }
+            let known = try machine.store.entries(at: Dot(instance, form.body.number)).map(\.entry.body)
+            return !known.isEmpty
+                && !known.contains {
+                    $0.before == form.body.before && $0.time == form.body.time && $0.height == form.body.height
+                }
+        }
+        if isOther { copied.append(LeftLog(instance: instance, tip: log.tip)) }
     }
 
     private func deferEntry(_ offered: Offered, for names: [BlobName]) {

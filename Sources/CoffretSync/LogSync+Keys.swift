@@ -14,7 +14,10 @@ extension LogSync {
 
     /// Asks once for the newest key of a vault of several people, where it is not here, and takes it.
     func askForKey() throws -> LogRequest? {
-        guard let people, let chain = follower.chains.rights, chain.rights.members.count > 1 else { return nil }
+        guard let people, let chain = follower.chains.rights else { return nil }
+        // Also who is alone again: the one who opened the epoch may have left since.
+        let own = repository.author.accountID
+        guard chain.rights.members.count > 1 || chain.links.contains(where: { $0.accountID != own }) else { return nil }
         let epoch = chain.rights.epoch
         try keys.settle(chain)
         guard keys.vaultKey(ofEpoch: epoch) == nil else { return nil }

@@ -17,18 +17,42 @@ package struct LogIdentity {
     package let chain: VerifiedIdentityChain
     package let keys: IdentityKeys
 
-    init(_ chain: VerifiedDeviceChain, signedBy key: SigningKey, now: Milliseconds, _ random: SeededGenerator) throws {
+    private init(_ chain: VerifiedIdentityChain, _ keys: IdentityKeys) { (self.chain, self.keys) = (chain, keys) }
+
+    /// - Parameter old: in whose place this one comes; its keys go.
+    init(
+        _ chain: VerifiedDeviceChain, after old: LogIdentity? = nil, signedBy key: SigningKey, now: Milliseconds,
+        _ random: SeededGenerator
+    ) throws {
         let (box, transient) = (AgreementKey.generate(from: random), AgreementKey.generate(from: random))
         let signing = SigningKey.generate(from: random)
+        let number = UInt64(old?.chain.links.count ?? 0)
         let operation = IdentityOperation.set(
             head: StatedLink(chain.head), box: box.publicKey,
             transient: TransientKey(key: transient.publicKey, made: now, expires: now + TransientKey.lifetimeMax),
-            number: 0, of: chain.accountID, signing: signing)
-        let link = VerifiedIdentityChain.sign(operation, after: nil, account: chain.accountID, with: key)
-        self.chain = try .verify([link], devices: AccountDevices(chain))
+            number: number, of: chain.accountID, signing: signing)
+        let link = VerifiedIdentityChain.sign(operation, after: old?.chain, account: chain.accountID, with: key)
+        self.chain = try .verify((old?.chain.links.map(\.link) ?? []) + [link], devices: AccountDevices(chain))
         keys = IdentityKeys(
-            longTerm: [IdentityKeys.LongTerm(number: 0, signing: signing, box: box, since: now)],
-            transients: [IdentityKeys.Transient(number: 0, key: transient, since: now)])
+            longTerm: [IdentityKeys.LongTerm(number: number, signing: signing, box: box, since: now)],
+            transients: [IdentityKeys.Transient(number: number, key: transient, since: now)])
+    }
+
+    /// The same with a new transient key; the one before stays for letters that are on their way.
+    func refreshed(
+        _ devices: VerifiedDeviceChain, signedBy key: SigningKey, now: Milliseconds, _ random: SeededGenerator
+    ) throws -> LogIdentity {
+        let transient = AgreementKey.generate(from: random)
+        let number = UInt64(chain.links.count)
+        let operation = IdentityOperation.refresh(
+            head: StatedLink(devices.head),
+            transient: TransientKey(key: transient.publicKey, made: now, expires: now + TransientKey.lifetimeMax))
+        let link = VerifiedIdentityChain.sign(operation, after: chain, account: devices.accountID, with: key)
+        return LogIdentity(
+            try .verify(chain.links.map(\.link) + [link], devices: AccountDevices(devices)),
+            IdentityKeys(
+                longTerm: keys.longTerm,
+                transients: keys.transients + [IdentityKeys.Transient(number: number, key: transient, since: now)]))
     }
 }
 
@@ -51,6 +75,15 @@ package final class LogCircle {
         return person
     }
 
+    /// A person of another vault, who has no right in this one yet.
+    @discardableResult
+    package func addPerson(as other: LogPerson) throws -> LogPerson {
+        let person = try LogPerson(guestOf: people[0], as: other)
+        people.append(person)
+        try person.enter(self)
+        return person
+    }
+
     subscript(account: ChainID) -> LogPerson? { people.first { $0.account == account } }
 }
 
@@ -67,14 +100,15 @@ package final class LogLetters: VaultPeople {
     }
 
     package func letters(_ wish: LetterWish, accounts: [ChainID: FollowedAccount]) throws -> [[UInt8]] {
-        let device = person.devices[0]
+        guard let device = person.devices.first(where: { person.isTrusted($0) }) else { return [] }
         let sender = LetterSender(
             accountID: person.account, deviceID: device.id, head: StatedLink(person.chain.head),
             signingKey: device.secrets.signing)
         return try wish.accounts.compactMap { id in
             guard let other = circle[id], let identity = other.identity, let followed = accounts[id] else { return nil }
-            let recipient = try LetterRecipient(
-                identity.chain.receivingKeys(for: followed.devices), now: person.server.clock.now)
+            // To keys that are not current nothing is sealed; a later sync sends the letter.
+            guard let keys = try? identity.chain.receivingKeys(for: followed.devices) else { return nil }
+            let recipient = try LetterRecipient(keys, now: person.server.clock.now)
             let content = forge(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
             return try LetterSealing.seal(
                 .vaultKey(content), scope: wish.vaultID.bytes,

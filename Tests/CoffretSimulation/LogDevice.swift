@@ -81,6 +81,17 @@ package final class LogDevice: LogKeyring {
     /// The chains as the last sync left them.
     package var chains: FollowedChains? { followed.flatMap { FollowedChains(decoding: $0) }.map(finished) }
 
+    private var knownRights: (bytes: [UInt8], rights: VerifiedMemberRights?)?
+
+    /// The rights by all links that the last sync brought.
+    package var rights: VerifiedMemberRights? {
+        guard let followed else { return nil }
+        if let knownRights, knownRights.bytes == followed { return knownRights.rights }
+        let rights = chains?.rights
+        knownRights = (followed, rights)
+        return rights
+    }
+
     private func finished(_ chains: FollowedChains) -> FollowedChains {
         var chains = chains
         _ = try? chains.finish(keys: self)
@@ -179,6 +190,7 @@ package final class LogDevice: LogKeyring {
         let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
         let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
         sync.willPush = { [unowned self] entries in try sendFiles(of: entries) }
+        sync.people = person.letters
         return LogRun(device: self, sync: sync)
     }
 
@@ -290,10 +302,14 @@ extension LogDevice {
             let due = try machine.due()
             var here: [String] = []
             for instance in try machine.store.index.instances() {
-                let numbers = try machine.store.index.records(of: instance).map { $0.dot.number }
+                let numbers = try machine.store.index.records(of: instance).map {
+                    "\($0.dot.number)\($0.isBare ? "-" : "") \($0.name.description.prefix(4))"
+                }
                 here.append("\(instance.hex.prefix(4)) \(numbers)")
             }
-            let marks = machine.frontier.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" }
+            let marks = machine.frontier.sorted.map {
+                "\($0.instance.hex.prefix(4)) \($0.mark.number) \($0.mark.name.description.prefix(4))"
+            }
             let state = machine.members.newestState
             let missing = try machine.missingNames(head: nil, behind: machine.unappliedNames())
             return "epochs \(keys) of \(state.oldestEpoch)...\(state.epoch), links \(machine.members.takenCount) of "

@@ -4,6 +4,7 @@
 package import CoffretBase
 package import CoffretCrypto
 internal import CoffretHistory
+internal import CoffretKeys
 internal import CoffretLogs
 internal import CoffretServer
 internal import CoffretStorage
@@ -12,11 +13,23 @@ package import CoffretTestSupport
 package import CoffretTrust
 package import CoffretWire
 
-/// An account, its vault, and what all of its devices may know of keys.
+/// An account, which may have several vaults.
+package final class LogAccount {
+    fileprivate var chain: VerifiedDeviceChain
+    fileprivate var identity: LogIdentity?
+
+    fileprivate init(_ chain: VerifiedDeviceChain) { self.chain = chain }
+}
+
+/// An account, one vault, and what all of its devices may know of keys.
 package final class LogPerson {
     package let random: SeededGenerator
     package let server: any LogSite
-    package private(set) var chain: VerifiedDeviceChain
+    package let record: LogAccount
+    package private(set) var chain: VerifiedDeviceChain {
+        get { record.chain }
+        set { record.chain = newValue }
+    }
     package private(set) var devices: [LogDevice] = []
     package let vaultID: VaultID
     package let splitKey: SplitKey
@@ -28,48 +41,93 @@ package final class LogPerson {
         self.random = random
         self.server = server
         let first = DeviceSecrets(random)
-        chain = try .verify([
-            VerifiedDeviceChain.found(deviceID: first.id, keys: first.keys, details: [], with: first.signing)
-        ])
+        record = LogAccount(try Self.account(of: first))
         splitKey = .generate(from: random)
         let key = VaultKey.generate(from: random)
-        try server.register(chain.links[0].link)
-        server.admit(first, of: chain.accountID)
+        try server.register(record.chain.links[0].link)
+        server.admit(first, of: record.chain.accountID)
+        vaultID = try Self.found(key, first, record.chain, random, server)
+        devices = [try LogDevice(self, first, keys: [1: key], folder: folder)]
+    }
+
+    /// Another vault of somebody.
+    package init(founding other: LogPerson) throws {
+        (random, server, record) = (other.random, other.server, other.record)
+        splitKey = .generate(from: random)
+        let key = VaultKey.generate(from: random)
+        vaultID = try Self.found(key, other.devices[0].secrets, record.chain, random, server)
+        for device in other.devices { try adopt(device, keys: [1: key]) }
+    }
+
+    /// A person who was let into nothing yet, beside the one who founded the vault.
+    ///
+    /// - Parameter other: the same account in another vault; nil: somebody with one device.
+    package init(guestOf host: LogPerson, as other: LogPerson? = nil) throws {
+        (random, server, vaultID, splitKey) = (host.random, host.server, host.vaultID, host.splitKey)
+        // Of the newest key nothing is here; that of epoch 1 has to be, for a store to be made.
+        let keys = host.devices[0].vaultKeys.filter { $0.key == 1 }
+        if let other {
+            record = other.record
+            for device in other.devices { try adopt(device, keys: keys) }
+            return
+        }
+        let first = DeviceSecrets(random)
+        record = LogAccount(try Self.account(of: first))
+        try server.register(record.chain.links[0].link)
+        server.admit(first, of: record.chain.accountID)
+        devices = [try LogDevice(self, first, keys: keys)]
+    }
+
+    private static func account(of first: DeviceSecrets) throws -> VerifiedDeviceChain {
+        try .verify([VerifiedDeviceChain.found(deviceID: first.id, keys: first.keys, details: [], with: first.signing)])
+    }
+
+    private static func found(
+        _ key: VaultKey, _ first: DeviceSecrets, _ chain: VerifiedDeviceChain, _ random: SeededGenerator,
+        _ server: any LogSite
+    ) throws -> VaultID {
         let scope = random.bytes(count: 32)
         let foundation = VaultFoundation(
             random: scope, accountID: chain.accountID, deviceChainHead: chain.head.linkHash,
             keyCommitment: EpochKeys.deriveCommitment(to: key, scope: scope, epoch: 1))
         let link = VerifiedMemberChain.found(foundation, details: [], with: first.signing)
-        vaultID = try VerifiedMemberChain.verify([link], founder: chain).vaultID
+        let vaultID = try VerifiedMemberChain.verify([link], founder: chain).vaultID
         let owner = SessionOwner(accountID: chain.accountID.bytes, deviceID: first.id.bytes)
         let item = LinkPost.Item(kind: ChainKind.member.rawValue, chainID: vaultID.bytes, link: link.encoded)
         let reply = try server.answer(.links(LinkPost([item])), in: vaultID.bytes, by: owner) { _ in }
         guard case .links = reply else { throw SimulationFailure("no vault") }
-        devices = [try LogDevice(self, first, keys: [1: key], folder: folder)]
+        return vaultID
     }
 
-    /// A person with one device, who was let into nothing yet, beside the one who founded the vault.
-    package init(guestOf host: LogPerson) throws {
-        (random, server, vaultID, splitKey) = (host.random, host.server, host.vaultID, host.splitKey)
-        let first = DeviceSecrets(random)
-        chain = try .verify([
-            VerifiedDeviceChain.found(deviceID: first.id, keys: first.keys, details: [], with: first.signing)
-        ])
-        try server.register(chain.links[0].link)
-        server.admit(first, of: chain.accountID)
-        // Of the newest key nothing is here; that of epoch 1 has to be, for a store to be made.
-        devices = [try LogDevice(self, first, keys: host.devices[0].vaultKeys.filter { $0.key == 1 })]
+    /// A device that the account has elsewhere gets a store of this vault, too.
+    @discardableResult
+    package func adopt(_ other: LogDevice, keys: [UInt32: VaultKey]) throws -> LogDevice {
+        let device = try LogDevice(self, other.secrets, keys: keys)
+        devices.append(device)
+        return device
     }
 
     /// What this person receives letters by; nil for who shares nothing.
-    package private(set) var identity: LogIdentity?
+    package var identity: LogIdentity? { record.identity }
     package private(set) var letters: LogLetters?
 
     /// Shares from now on.
     func enter(_ circle: LogCircle) throws {
-        let identity = try LogIdentity(chain, signedBy: devices[0].secrets.signing, now: server.clock.now, random)
-        self.identity = identity
+        try renewIdentity()
         letters = LogLetters(self, circle)
+    }
+
+    /// A device of the account sets its identity anew where a device went since, and refreshes it in time.
+    package func renewIdentity() throws {
+        let now = server.clock.now
+        guard let device = devices.first(where: { isTrusted($0) }) else { return }
+        guard let identity = record.identity, identity.chain.isCurrent(for: AccountDevices(chain)) else {
+            record.identity = try LogIdentity(
+                chain, after: record.identity, signedBy: device.secrets.signing, now: now, random)
+            return
+        }
+        guard let newest = identity.keys.transients.last, now - newest.since > 30 * 86_400_000 else { return }
+        record.identity = try identity.refreshed(chain, signedBy: device.secrets.signing, now: now, random)
     }
 
     package var account: ChainID { chain.accountID }

@@ -6,13 +6,16 @@ import CoffretTestSupport
 import Dispatch
 import Glibc
 
-/// `coffret-simulator WORLDS`; `--seed SEED`, which also tells what happens; or `--authors`, which measures a first sync.
+/// `coffret-simulator [--people] WORLDS`; `--seed SEED`, which also tells what happens; or `--authors`, which measures a first
+/// sync.
 @main
 enum Main {
     static func main() {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        let hasPeople = arguments.contains("--people")
+        arguments.removeAll { $0 == "--people" }
         if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
-            exit(run(seed, isTold: true) ? 0 : 1)
+            exit(run(seed, hasPeople, isTold: true) ? 0 : 1)
         }
         if arguments.first == "--authors" {
             do { try Authors.run(Array(arguments.dropFirst())) } catch {
@@ -22,18 +25,23 @@ enum Main {
             return
         }
         guard arguments.count == 1, let count = Int(arguments[0]), count > 0 else {
-            print("usage: coffret-simulator WORLDS | --seed SEED | --authors FOLDER [COUNT ...]")
+            print("usage: coffret-simulator [--people] WORLDS | [--people] --seed SEED | --authors FOLDER [COUNT ...]")
             exit(64)
         }
-        play(count) { run($0, isTold: false) }
+        play(count) { run($0, hasPeople, isTold: false) }
     }
 
-    private static func run(_ seed: UInt64, isTold: Bool) -> Bool {
+    private static func run(_ seed: UInt64, _ hasPeople: Bool, isTold: Bool) -> Bool {
+        let tell: (String) -> Void = { if isTold { print($0) } }
         do {
-            try LogWorld.run(SeededGenerator(seed: seed)) { if isTold { print($0) } }
+            if hasPeople {
+                try PeopleWorld.run(SeededGenerator(seed: seed), tell: tell)
+            } else {
+                try LogWorld.run(SeededGenerator(seed: seed), tell: tell)
+            }
             return true
         } catch {
-            print("FAILED: \(error)\nrun it again: Scripts/simulate --seed \(seed)")
+            print("FAILED: \(error)\nrun it again: Scripts/simulate \(hasPeople ? "--people " : "")--seed \(seed)")
             return false
         }
     }

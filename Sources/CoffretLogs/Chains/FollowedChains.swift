@@ -38,8 +38,10 @@ package struct FollowedChains: Sendable {
 
     /// For `HistoryMachine.follow`.
     package var devices: [ChainID: AccountDevices] { accounts.mapValues(\.devices) }
+    /// Links that the last answer showed and that are none of the chain.
+    private var refusedLinkCount = 0
     /// Links that came and were not taken in, behind the verified ones.
-    package var waitingLinkCount: Int { links.count - (members?.state.count ?? 0) }
+    package var waitingLinkCount: Int { links.count - (members?.state.count ?? 0) + refusedLinkCount }
 
     /// For a repository; no members before link 0 is verified.
     package var vaultChains: VaultChains {
@@ -73,6 +75,7 @@ package struct FollowedChains: Sendable {
     ///
     /// - Throws: `.answerMalformed`, `.members(.forked)`.
     package mutating func take(links served: [UnverifiedLink], from start: Int) throws(FollowFailure) {
+        refusedLinkCount = 0
         for (offset, link) in served.enumerated() {
             let number = start + offset
             guard link.kind == .member, link.sequenceNumber == UInt64(number), number <= links.count else {
@@ -146,6 +149,11 @@ package struct FollowedChains: Sendable {
         let failure = verified.follow(Array(links[verified.state.count...]), accounts: devices, keys: keys)
         if let failure, failure.code == .forked { throw .members(failure) }
         members = verified
+        if let failure, !failure.waits {
+            // A link that does not hold is shown by a server that lies; the true one may come.
+            refusedLinkCount += links.count - verified.state.count
+            links.removeLast(links.count - verified.state.count)
+        }
         return failure
     }
 

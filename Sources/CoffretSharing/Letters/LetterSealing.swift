@@ -147,7 +147,10 @@ package struct LetterOpener: Sendable {
         guard let longTerm = keys.longTerm(of: chain.newestSet), let transient = keys.transient(of: link) else {
             throw SharingError(.letterInvalid)
         }
-        do throws(TrustError) { try letter.checkSender(sender) } catch { throw SharingError(.letterInvalid) }
+        // A key counts because the chain commits to it, also where its sender has left since.
+        do throws(TrustError) {
+            try letter.checkSender(sender, mayHaveGone: header.purpose == .vaultKey)
+        } catch { throw SharingError(.letterInvalid) }
         guard let subject = LetterSubject(decoding: header.subject, of: header.purpose),
             isInPlace(header, place)
         else { throw SharingError(.letterInvalid) }
@@ -166,7 +169,8 @@ package struct LetterOpener: Sendable {
 
     private func isInPlace(_ header: LetterHeader, _ place: LetterPlace) -> Bool {
         switch (header.purpose, place) {
-        case (.vaultKey, .vault(let rights)), (.keyWanted, .vault(let rights)):
+        case (.vaultKey, .vault(let rights)): header.scope == rights.vaultID.bytes
+        case (.keyWanted, .vault(let rights)):
             header.scope == rights.vaultID.bytes && rights.rights.members[header.sender] != nil
         case (.contactRequest, .account), (.contactAnswer, .account): header.scope == chain.accountID.bytes
         case (.recoveryShare, .circle(let circle)): header.scope == circle.bytes
@@ -174,7 +178,7 @@ package struct LetterOpener: Sendable {
         }
     }
 
-    /// Rule 7 of the design: a key counts because the chain commits to it, whoever sent it.
+    /// A key counts because the chain commits to it, whoever sent it.
     private func check(
         _ content: VaultKeyContent, _ subject: LetterSubject, against chain: VerifiedMemberRights
     ) throws(SharingError) {

@@ -1,0 +1,49 @@
+// Worlds of people who share vaults, a few; `Scripts/simulate --people` plays as many as one likes. And faults that are planted
+// in worlds of both kinds: each has to be found.
+
+import CoffretSimulation
+import CoffretTestSupport
+import Testing
+
+@Suite("Simulated worlds of people, and planted faults")
+struct PeopleWorldTests {
+    @Test(
+        "people who share vaults come to one state each, and nobody who is out reads or writes on",
+        arguments: [1, 2, 3, 4])
+    func worlds(seed: UInt64) throws { try PeopleWorld.run(SeededGenerator(seed: seed)) }
+
+    /// What the world says of a fault, in the first of some worlds that meets it.
+    private static let complaints: [(LogWorldFault, String)] = [
+        (.diskForgets, "is lost"), (.losesChunks, "has no file"), (.keepsClearText, "in clear"),
+        (.servesStrangers, "a stranger is answered"), (.readsAll, "one entry costs"),
+    ]
+
+    @Test("a fault that is planted in a world of one person is found", arguments: complaints)
+    func planted(fault: LogWorldFault, complaint: String) throws {
+        var rules = LogWorldRules()
+        rules.fault = fault
+        try Self.expect(complaint) { try LogWorld.run($0, rules: rules) }
+    }
+
+    @Test(
+        "a fault that is planted in a world of people is found",
+        arguments: [
+            (PeopleWorldFault.tellsFormerMembers, "is out, and has the key"), (.losesEntries, "other"),
+            (.inventsRoles, "other roles than people gave"),
+        ])
+    func plantedAmongPeople(fault: PeopleWorldFault, complaint: String) throws {
+        try Self.expect(complaint) { try PeopleWorld.run($0, fault: fault) }
+    }
+
+    /// Not each world comes to the step that a fault spoils.
+    private static func expect(_ complaint: String, _ run: (SeededGenerator) throws -> Void) throws {
+        var heard: [String] = []
+        for seed in 1...UInt64(24) {
+            do { try run(SeededGenerator(seed: seed)) } catch {
+                heard.append("\(error)")
+                if "\(error)".contains(complaint) { return }
+            }
+        }
+        Issue.record("nobody says \(complaint); \(heard)")
+    }
+}
