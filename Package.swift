@@ -404,7 +404,10 @@ let testTargets: [Target] = [
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
         name: "coffret-simulator",
-        dependencies: ["CoffretBase", "CoffretLogs", "CoffretSync", "CoffretSimulation", "CoffretTestSupport"],
+        dependencies: [
+            "CoffretBase", "CoffretTrust", "CoffretHistory", "CoffretLogs", "CoffretWire", "CoffretSync",
+            "CoffretSimulation", "CoffretTestSupport",
+        ],
         path: "Tests/coffret-simulator", swiftSettings: settings),
     tests(
         "CoffretSyncTests",
