@@ -404,10 +404,7 @@ let testTargets: [Target] = [
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
         name: "coffret-simulator",
-        dependencies: [
-            "CoffretBase", "CoffretTrust", "CoffretHistory", "CoffretLogs", "CoffretWire", "CoffretSync",
-            "CoffretSimulation", "CoffretTestSupport",
-        ],
+        dependencies: ["CoffretBase", "CoffretLogs", "CoffretSync", "CoffretSimulation", "CoffretTestSupport"],
         path: "Tests/coffret-simulator", swiftSettings: settings),
     tests(
         "CoffretSyncTests",

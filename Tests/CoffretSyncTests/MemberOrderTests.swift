@@ -366,31 +366,4 @@ struct MemberOrderTests {
         try settle(two, one)
         #expect(two.vaultKeys.keys.sorted() == one.vaultKeys.keys.sorted())
     }
-
-    @Test("256 members: one more is refused; one is removed, and all others get the key in that request")
-    func many() throws {
-        let host = try LogExchangeTests.person(1)
-        let one = host.devices[0]
-        try one.put(LogDevice.text(1), "before\n")
-        try one.sync()
-        (host.server as? LogServer)?.introducesAll = false
-        let circle = try LogCircle(host)
-        #expect(try one.change(.renewKey) != nil)
-        var links = try LogLinks(host)
-        for count in 2...VerifiedMemberRights.memberCountMax {
-            // 60 additions a day.
-            host.server.clock.now += 30 * 60_000
-            guard case .links = try links.add(circle.addPerson(isKnownTo: [host]), .viewer) else {
-                throw SimulationFailure("refused at \(count)")
-            }
-        }
-        host.server.clock.now += 86_400_000
-        #expect(
-            try links.add(circle.addPerson(isKnownTo: [host]), .viewer) == .refused(code: "trust.member.not-permitted"))
-        #expect(try one.sync().memberCount == 256)
-        #expect(try one.change(change(circle.people[200], nil)) != nil)
-        #expect(try one.sync().memberCount == 255)
-        guard case .keys(let keys) = try host.ask(.keys) else { throw SimulationFailure("no keys") }
-        #expect(keys.lacking.isEmpty, "\(keys.lacking.count) lack a letter")
-    }
 }

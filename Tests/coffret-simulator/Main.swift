@@ -6,8 +6,7 @@ import CoffretTestSupport
 import Dispatch
 import Glibc
 
-/// `coffret-simulator WORLDS`; `--seed SEED`, which also tells what happens; `--authors`, which measures a first sync; or
-/// `--members`, which measures what many members cost.
+/// `coffret-simulator WORLDS`; `--seed SEED`, which also tells what happens; or `--authors`, which measures a first sync.
 @main
 enum Main {
     static func main() {
@@ -22,15 +21,8 @@ enum Main {
             }
             return
         }
-        if arguments == ["--members"] {
-            do { try Members.run() } catch {
-                print("coffret-simulator: error: \(error)")
-                exit(1)
-            }
-            return
-        }
         guard arguments.count == 1, let count = Int(arguments[0]), count > 0 else {
-            print("usage: coffret-simulator WORLDS | --seed SEED | --authors FOLDER [COUNT ...] | --members")
+            print("usage: coffret-simulator WORLDS | --seed SEED | --authors FOLDER [COUNT ...]")
             exit(64)
         }
         play(count) { run($0, isTold: false) }
