@@ -9,7 +9,7 @@ internal import CoffretTrust
 struct WithheldLinks: Equatable, Sendable {
     static let countMax = 16
 
-    struct Stated: Equatable, Sendable {
+    struct Claim: Equatable, Sendable {
         /// Numbers in the member chain, and in the chain of the account's devices.
         let link: UInt64
         let deviceLink: UInt64
@@ -17,7 +17,7 @@ struct WithheldLinks: Equatable, Sendable {
         var isOld: Bool
     }
 
-    private(set) var stated: [MemberDevice: Stated] = [:]
+    private(set) var stated: [MemberDevice: Claim] = [:]
     /// The newest epoch under which something was sealed and that no link here opens.
     private(set) var epoch: UInt32?
     private var isEpochOld = false
@@ -30,7 +30,7 @@ struct WithheldLinks: Equatable, Sendable {
     mutating func note(_ context: EntryContext) {
         let known = stated[context.author]
         guard known != nil || stated.count < Self.countMax else { return }
-        stated[context.author] = Stated(
+        stated[context.author] = Claim(
             link: max(known?.link ?? 0, context.memberHead.number),
             deviceLink: max(known?.deviceLink ?? 0, context.deviceHead.number), isOld: known?.isOld ?? false)
     }
@@ -44,7 +44,7 @@ struct WithheldLinks: Equatable, Sendable {
                 !members.isRevoked(device.device, of: device.account), let devices = members.accounts[device.account]
             else { return false }
             return stated.link >= UInt64(linkCount) || stated.deviceLink > UInt64(devices.newest.number)
-        }.mapValues { Stated(link: $0.link, deviceLink: $0.deviceLink, isOld: true) }
+        }.mapValues { Claim(link: $0.link, deviceLink: $0.deviceLink, isOld: true) }
         if let epoch, epoch > known { isEpochOld = true } else { (epoch, isEpochOld) = (nil, false) }
     }
 
@@ -79,7 +79,7 @@ extension WithheldLinks {
         for _ in 0..<(try decoder.readArrayHeader()) {
             try decoder.readArrayHeader(count: 4)
             let device = try decoder.readMemberDevice()
-            stated[device] = Stated(
+            stated[device] = Claim(
                 link: try decoder.readUnsigned(), deviceLink: try decoder.readUnsigned(),
                 isOld: try decoder.readBool())
         }

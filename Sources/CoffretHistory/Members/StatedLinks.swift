@@ -6,7 +6,7 @@ package import CoffretCrypto
 internal import CoffretTrust
 
 /// How the links that a context states stand to those that are here.
-package enum StatedLinksVerdict: Sendable {
+package enum LinkClaim: Sendable {
     /// They are here; the entry waits for something else.
     case known
     /// One is not here: the server keeps it back, or nobody made it.
@@ -30,7 +30,7 @@ extension MemberView {
         return (try? key.verify(entry.signature, .entry, scope: vaultID.bytes, message: entry.message)) != nil
     }
 
-    package func standing(of context: EntryContext) -> StatedLinksVerdict {
+    package func standing(of context: EntryContext) -> LinkClaim {
         guard let stated = Int(exactly: context.memberHead.number), stated < chain.count else { return .withheld }
         guard chain.links[stated].hash == context.memberHead.hash else { return .contradicted }
         return accounts[context.accountID]?.position(of: context.deviceHead) == nil ? .withheld : .known
