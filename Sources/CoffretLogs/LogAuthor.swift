@@ -28,6 +28,9 @@ package struct LogAuthor: Sendable {
         self.signingKey = signingKey
     }
 
+    /// Only both together say who writes here: another account may choose the same id for a device.
+    package var device: MemberDevice { MemberDevice(account: accountID, device: deviceID) }
+
     func with(_ deviceHead: ChainPosition) -> LogAuthor {
         LogAuthor(
             accountID: accountID, deviceID: deviceID, deviceHead: deviceHead, identityHead: identityHead,

@@ -107,7 +107,7 @@ extension LogRepository {
     /// - Returns: nil: this device may not have the server collect below that checkpoint now.
     /// - Complexity: reads what lives, and what goes, once.
     package func collectableBlobs(
-        below link: Int, acknowledgedBy: Set<Acknowledgement>, unacknowledged: Set<BlobName>, gone: [BlobName] = [],
+        below link: Int, acknowledgedBy: Set<MemberDevice>, unacknowledged: Set<BlobName>, gone: [BlobName] = [],
         now: Milliseconds
     ) throws(StorageError) -> [BlobName]? {
         let planned = try step { (machine) throws(StorageError) -> Set<BlobName>? in

@@ -57,7 +57,7 @@ extension LogRepository {
         try change { (loaded) throws(StorageError) in
             var logs: [InstanceID: (tip: EntryMark?, isShut: Bool)] = [:]
             if let own = loaded.own?.instance { logs[own] = (nil, false) }
-            for (instance, owner) in loaded.machine.owners where owner.deviceID == author.deviceID {
+            for (instance, owner) in loaded.machine.owners where owner.author == author.device {
                 logs[instance] = (try tip(of: instance, loaded.machine), try loaded.machine.isShut(instance))
             }
             return logs

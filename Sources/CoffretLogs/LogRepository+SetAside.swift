@@ -19,8 +19,7 @@ extension LogRepository {
                     continue
                 }
                 for (other, itsOwner) in machine.owners
-                where other != instance && itsOwner.deviceID == owner.deviceID && itsOwner.accountID == owner.accountID
-                {
+                where other != instance && itsOwner.author == owner.author {
                     for record in try machine.store.index.records(of: other) where !record.isBare {
                         if let dot = try machine.store.read(record).body.rewrites { again.insert(dot) }
                     }

@@ -117,16 +117,19 @@ struct HeadKeeper {
         report: inout LogReport
     ) throws {
         let head = frontier ?? Frontier()
+        let pusher = try pusher(of: zone)
         if !lacking.isEmpty {
             let (given, repository, lacking, remembered) = (given, repository, lacking, remembered)
-            let pusher = try expected(by: zone)
             let last = memory.head
             let verdict = try repository.ask { (machine) in
                 machine.judge(
                     head, lacking: lacking, remembered: before,
                     isGiven: { name in
                         given.contains(name) || collected.names(repository.exchange.addresses(of: name))
-                    }, expected: pusher.flatMap { names in names.first { $0 == last } ?? names.first }, last: last)
+                    },
+                    expected: pusher.flatMap { pusher in
+                        pusher.expected.first { $0 == last } ?? pusher.expected.first
+                    }, last: last)
             }
             switch verdict {
             case .refused: report.refusedHead = verdict
@@ -165,8 +168,13 @@ struct HeadKeeper {
             case .leave: replaces = false
             case .replaceNaming(let numbers):
                 (missing, report.missing) = (numbers, numbers)
+                report.findings.append(SyncFinding(.entryMissing, by: pusher?.device, mayBeServer: true))
                 isReplacementDue = true
             }
+        }
+        if case .refused(let isPusherAlone)? = report.refusedHead {
+            report.findings.append(
+                SyncFinding(.headRefused, by: pusher?.device, mayBeServer: !isPusherAlone || pusher == nil))
         }
         (memory.isUnjudged, memory.unjudged) = (false, [:])
         guard report.refusedHead != nil else { return }
@@ -195,8 +203,9 @@ struct HeadKeeper {
             }
     }
 
-    /// The names that the head may have which the pusher replaced, by his signature; nil: the server shows no valid one.
-    private func expected(by zone: LogHead) throws(StorageError) -> [BlobName]? {
+    /// Who set the head, by his signature, and the names that the head may have which he replaced; nil: the server shows no
+    /// valid signature.
+    private func pusher(of zone: LogHead) throws(StorageError) -> (device: MemberDevice, expected: [BlobName])? {
         guard let word = zone.word, let account = ChainID(word.accountID) else { return nil }
         let members = try repository.ask { (machine) in machine.members }
         guard let devices = members.accounts[account],
@@ -206,7 +215,8 @@ struct HeadKeeper {
             expectedHead: word.expectedHead, newHead: zone.address, epoch: zone.epoch, hash: word.objectsHash)
         let zone = repository.keys.vaultID.bytes
         guard (try? proof.verify(word.signature, zone: zone, by: key)) != nil else { return nil }
-        return word.expectedHead.flatMap { BlobAddress(bytes: $0) }.map { repository.exchange.names(of: $0) } ?? []
+        let expected = word.expectedHead.flatMap { BlobAddress(bytes: $0) }.map { repository.exchange.names(of: $0) }
+        return (MemberDevice(account: account, device: word.deviceID), expected ?? [])
     }
 
     /// An own head is in its place.

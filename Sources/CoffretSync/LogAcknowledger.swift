@@ -23,9 +23,9 @@ package struct LogAudit: Sendable {
 
     package internal(set) var peers: [Peer] = []
     /// Devices of which the server showed an older word than before.
-    package internal(set) var olderWords: [UniqueID] = []
+    package internal(set) var olderWords: [MemberDevice] = []
     /// Devices that spoke before and of which the server shows nothing.
-    package internal(set) var silentDevices: [UniqueID] = []
+    package internal(set) var silentDevices: [MemberDevice] = []
     /// No other device has said anything new for 14 days.
     package internal(set) var isStale = false
     /// This device's log has said more than this copy of the store remembers: it was copied or put back (I2).
@@ -33,7 +33,18 @@ package struct LogAudit: Sendable {
     /// Heads of this vault that are stated in others, and are not here (E9).
     package internal(set) var stated: [LogStatements.Late] = []
     /// Words by who said them, for G5.
-    var words: [Acknowledgement: AppliedWord] = [:]
+    var words: [MemberDevice: AppliedWord] = [:]
+}
+
+extension LogAudit {
+    /// What concerns devices of other accounts: a member's word is his own, so it accuses nobody alone and stops nothing.
+    package func findings(besides own: ChainID) -> [SyncFinding] {
+        silentDevices.filter { $0.account != own }.map { SyncFinding(.auditFailed, by: $0, mayBeServer: true) }
+            + peers.filter { $0.isWithheld && $0.account != own }.map { peer in
+                SyncFinding(
+                    .entryWithheld, by: MemberDevice(account: peer.account, device: peer.device), mayBeServer: true)
+            }
+    }
 }
 
 /// Reads the words of other devices, and says this one's. Gives requests and takes replies, as `LogSync` does; it runs
@@ -147,17 +158,20 @@ package final class LogAcknowledger {
 
     private func inspect(_ list: [Acknowledgements.Entry], now: Milliseconds) throws {
         let members = try repository.ask { (machine) in machine.members }
-        let author = repository.author
-        let words = list.compactMap { entry in open(entry, members).map { (entry.deviceID, $0) } }
-        try inspectOwn(words.first { $0.0 == author.deviceID }?.1)
+        let author = repository.author.device
+        // The own account first: nobody else takes the room of its devices.
+        let words = list.compactMap { entry in open(entry, members).map { ($0.context.author, $0) } }
+            .sorted { ($0.0.account == author.account ? 0 : 1, $0.0) < ($1.0.account == author.account ? 0 : 1, $1.0) }
+        try inspectOwn(words.first { $0.0 == author }?.1)
         guard !audit.isCopy else { return }
         memory.others = memory.others.filter { device, _ in
-            members.newestState.members.keys.contains { members.accounts[$0]?.isTrusted(device) == true }
+            members.newestState.members[device.account] != nil
+                && members.accounts[device.account]?.isTrusted(device.device) == true
         }
-        var heard: Set<UniqueID> = []
-        for (device, word) in words where device != author.deviceID {
+        var heard: Set<MemberDevice> = []
+        for (device, word) in words where device != author {
             let known = memory.others[device]
-            guard known != nil || memory.others.count < LogMemory.deviceCountMax else { continue }
+            guard known != nil || hasRoom(for: device) else { continue }
             heard.insert(device)
             if let known, word.counter < known.counter {
                 // No word of today: what it said last goes on counting.
@@ -165,7 +179,7 @@ package final class LogAcknowledger {
                 try hear(known, word, of: device, isNew: false, now: now)
                 continue
             }
-            audit.words[Acknowledgement(account: word.context.accountID, device: device)] = word.applied
+            audit.words[device] = word.applied
             var next = known ?? HeardWord(counter: word.counter, heard: .began(now), digest: word.applied.digest)
             let isNew = known?.counter != word.counter
             (next.counter, next.digest) = (word.counter, word.applied.digest)
@@ -202,8 +216,21 @@ package final class LogAcknowledger {
         isOwnShown = own.map { $0.counter == counter && $0.applied == word && $0.context == context } ?? false
     }
 
+    private func hasRoom(for device: MemberDevice) -> Bool {
+        guard memory.others.count < LogMemory.deviceCountMax else { return false }
+        return device.account == repository.author.accountID
+            || memory.others.keys.count { $0.account == device.account } < LogMemory.deviceCountMaxPerAccount
+    }
+
+    /// Whether the oldest word of a device that is ahead is kept: of other accounts one for each.
+    private func hasRoom(forAheadOf device: MemberDevice) -> Bool {
+        let ahead = memory.others.filter { $0.value.ahead != nil }.keys
+        return ahead.count < LogMemory.aheadCountMax
+            && (device.account == repository.author.accountID || !ahead.contains { $0.account == device.account })
+    }
+
     private func hear(
-        _ known: HeardWord, _ word: Word, of device: UniqueID, isNew: Bool, now: Milliseconds
+        _ known: HeardWord, _ word: Word, of device: MemberDevice, isNew: Bool, now: Milliseconds
     ) throws {
         var known = known
         let link = Int(clamping: word.context.memberHead.number)
@@ -218,14 +245,15 @@ package final class LogAcknowledger {
             }
             known.ahead = old == .ahead ? (ahead.word, ahead.wait.looked(at: now)) : nil
         }
-        let room = memory.others.values.filter { $0.ahead != nil }.count < LogMemory.aheadCountMax
-        if standing == .ahead, isNew, known.ahead == nil, room { known.ahead = (applied, .began(now)) }
+        if standing == .ahead, isNew, known.ahead == nil, hasRoom(forAheadOf: device) {
+            known.ahead = (applied, .began(now))
+        }
         if !isNew { standing = known.ahead == nil ? .behind : .ahead }
         memory.others[device] = known
         let isWithheld = known.ahead.map { $0.wait.passed >= Self.withheldTime } ?? false
         audit.peers.append(
             LogAudit.Peer(
-                account: word.context.accountID, device: device, standing: standing, isWithheld: isWithheld,
+                account: device.account, device: device.device, standing: standing, isWithheld: isWithheld,
                 time: word.time))
     }
 
@@ -233,8 +261,12 @@ package final class LogAcknowledger {
     private func open(_ entry: Acknowledgements.Entry, _ members: MemberView) -> Word? {
         let vaultID = repository.keys.vaultID
         guard let epoch = UInt32(bigEndianBytes: Array(entry.bytes.prefix(4))),
-            let keys = repository.keys.keys(ofEpoch: epoch)
+            let account = ChainID(entry.accountID), members.newestState.members[account] != nil
         else { return nil }
+        guard let keys = repository.keys.keys(ofEpoch: epoch) else {
+            memory.withheld.note(epoch: epoch)
+            return nil
+        }
         let content = try? unsafe Envelope.open(
             Array(entry.bytes.dropFirst(4)), key: keys.acknowledgementKey, context: .acknowledgementSeal,
             associatedData: vaultID.bytes + entry.deviceID.bytes, fill: .none
@@ -250,10 +282,15 @@ package final class LogAcknowledger {
             let word = try? withCBORDecoder(message, { (decoder) throws(CBORError) in try Self.read(&decoder, name) }),
             word.context.accountID.bytes == entry.accountID,
             word.context.deviceID == entry.deviceID, word.context.vaultID == vaultID,
-            !members.isRevoked(entry.deviceID, of: word.context.accountID),
-            let key = try? members.signerKey(for: word.context, of: name),
-            (try? key.verify(signature, .acknowledgement, scope: vaultID.bytes, message: message)) != nil
+            word.counter <= HistoryLimits.numberMax, let trusted = members.trustedKey(of: word.context.author),
+            (try? trusted.verify(signature, .acknowledgement, scope: vaultID.bytes, message: message)) != nil
         else { return nil }
+        do throws(HistoryError) { _ = try members.signerKey(for: word.context, of: name) } catch {
+            if error.code == .membersWithheld, members.standing(of: word.context) == .withheld {
+                memory.withheld.note(word.context)
+            }
+            return nil
+        }
         return word
     }
 

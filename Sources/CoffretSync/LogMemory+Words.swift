@@ -62,7 +62,9 @@ extension Waits.Wait {
 // MARK: - The record
 
 extension LogMemory {
-    static let deviceCountMax = 32
+    static let deviceCountMax = 256
+    /// Of one account that is not the own one: nobody takes the room of others.
+    static let deviceCountMaxPerAccount = 8
     /// Devices of which a whole word is kept.
     static let aheadCountMax = 6
     static let uncheckedCountMax = 32
@@ -73,10 +75,10 @@ extension LogMemory {
     /// So many waiting files are remembered one by one.
     package static let waitingFileCountMax = 256
 
-    /// Keys 10 to 26: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
+    /// Keys 10 to 27: `{10: [instance, counter], 11: {+ account ‖ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
     /// 13: {+ device => [heads, wait]}, 14: word, 15: [+ left], 16: [+ left], 17: link, 18: server (text),
     /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}, 23: {+ instance => number}, 24: true,
-    /// 25: [+ name], 26: count}`;
+    /// 25: [+ name], 26: count, 27: withheld links}`;
     /// wait = [passed, clock]; word = [base / null, {* instance => number}, digest]; heads as in a statement, of one; left =
     /// [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
@@ -91,7 +93,7 @@ extension LogMemory {
             map.put(11) { encoder in
                 encoder.encodeMapHeader(count: others.count)
                 for (device, heard) in others.sorted(by: { $0.key < $1.key }) {
-                    encoder.encode(id: device)
+                    encoder.encode(bytes: device.bytes)
                     encoder.encodeArrayHeader(count: heard.ahead == nil ? 3 : 5)
                     encoder.encode(unsigned: heard.counter)
                     encoder.encode(wait: heard.heard)
@@ -151,6 +153,7 @@ extension LogMemory {
             }
         }
         if namedCount > 0 { map.put(26) { $0.encode(unsigned: UInt64(namedCount)) } }
+        if !withheld.isEmpty { map.put(27) { withheld.encode(to: &$0) } }
     }
 
     mutating func readWords(_ key: UInt64, from decoder: inout CBORDecoder) throws(CBORError) {
@@ -160,13 +163,15 @@ extension LogMemory {
             acknowledged = (try decoder.readID(), try decoder.readUnsigned())
         case 11:
             var map = try decoder.readMapHeader()
-            while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
+            while let device = try decoder.readKey(
+                in: &map, { (decoder) throws(CBORError) in try decoder.readMemberDevice() })
+            {
                 let count = try decoder.readArrayHeader()
                 var heard = HeardWord(
                     counter: try decoder.readUnsigned(), heard: try decoder.readWait(),
                     digest: StateDigest(try decoder.readBytes32()))
                 if count == 5 { heard.ahead = (try decoder.readWord(), try decoder.readWait()) }
-                others[id] = heard
+                others[device] = heard
             }
         case 12:
             for _ in 0..<(try decoder.readArrayHeader()) {
@@ -195,6 +200,7 @@ extension LogMemory {
                 if let name = BlobName(bytes: try decoder.readBytes(count: 32)) { collectsNames.append(name) }
             }
         case 26: namedCount = Int(try decoder.readUnsigned(as: UInt32.self))
+        case 27: withheld = try WithheldLinks(from: &decoder)
         default: throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset)
         }
     }

@@ -48,7 +48,7 @@ package struct LogMemory: Sendable {
     // Words of devices (LogMemory+Words.swift).
     /// This device's last acknowledgement, by the log that counted it.
     package var acknowledged: (instance: InstanceID, counter: UInt64)?
-    package var others: [UniqueID: HeardWord] = [:]
+    package var others: [MemberDevice: HeardWord] = [:]
     /// Statements of other devices about other vaults, which were not handed to these.
     package var unchecked: [WitnessReport] = []
     /// Heads of this vault that were stated in others, and are not here.
@@ -79,6 +79,8 @@ package struct LogMemory: Sendable {
     package var settled: [InstanceID: EntryNumber] = [:]
     /// Items in entries that do not count, as a person was told of them.
     package var namedCount = 0
+    /// Links that somebody states and the server does not give.
+    var withheld = WithheldLinks()
 
     package init() {}
 

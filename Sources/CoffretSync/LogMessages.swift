@@ -117,6 +117,8 @@ package struct LogReport: Equatable, Sendable {
     package var unconfirmed: [Int] = []
     /// The chain ends here for now; nil: all links hold.
     package var waitingLinks: MemberError?
+    /// What members or the server did that stops nothing, and that a person is told.
+    package var findings: [SyncFinding] = []
     /// F5, F6: a head that was replaced, and whose it was; nil: whose, nobody can tell.
     package var refusedHead: RefusedHead?
     /// F3: what a head named and never came (`sync.entry.missing`).

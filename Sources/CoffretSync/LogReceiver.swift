@@ -45,6 +45,12 @@ final class LogReceiver {
     /// Something was left that links, keys or room may make wanted.
     private(set) var hasLeft = false
     private(set) var hasUnreadable = false
+    /// What devices state of links that are not here.
+    private(set) var withheld: [EntryContext] = []
+    /// Devices that state another link than the one here.
+    private(set) var forkers: Set<MemberDevice> = []
+    /// The newest epoch of what cannot be opened here.
+    private(set) var unknownEpoch: UInt32?
     /// Numbers of this device's logs that the server showed, but of the one that this copy writes only what it wrote.
     private(set) var ownShown: [InstanceID: EntryNumber] = [:]
     /// Logs of this device that another copy of the store may write, too, as they were before the page.
@@ -128,6 +134,7 @@ final class LogReceiver {
             // Of an epoch whose key may come; else nothing follows from it.
             if let epoch = blob.epoch, repository.keys.keys(ofEpoch: epoch) == nil {
                 hasLeft = true
+                unknownEpoch = max(unknownEpoch ?? 0, epoch)
             } else {
                 refusedCount += 1
             }
@@ -150,11 +157,16 @@ final class LogReceiver {
         _ offered: Offered, _ verifier: EntryVerifier<MemberView>, _ batch: LogReceiving
     ) throws(StorageError) {
         let signed: SignedEntry
+        var read: UnverifiedEntry?
         do throws(HistoryError) {
-            signed = try verifier.verifySignature(of: batch.read(offered.content, name: offered.name))
+            let entry = try batch.read(offered.content, name: offered.name)
+            read = entry
+            signed = try verifier.verifySignature(of: entry)
         } catch {
             switch error.code {
-            case .membersWithheld: hasLeft = true
+            case .membersWithheld:
+                hasLeft = true
+                try note(withheldBy: read)
             case .entryUnsupportedFormat: (hasLeft, hasUnreadable) = (true, true)
             case .entryMalformed where (error.cause as? StorageError)?.code == .blobMissing:
                 if let bytes = error.place.flatMap({ try? Hex.decode($0) }), let name = BlobName(bytes: bytes) {
@@ -164,7 +176,7 @@ final class LogReceiver {
             }
             return
         }
-        if signed.context.deviceID == repository.author.deviceID, try isOwn(signed) {
+        if signed.context.author == repository.author.device, try isOwn(signed) {
             ownShown[signed.context.instance] = max(ownShown[signed.context.instance] ?? 0, signed.body.number)
         }
         guard try batch.takes(signed, byteCount: offered.content.count) else { return }
@@ -197,6 +209,17 @@ final class LogReceiver {
             !keyLogNotes.contains(note)
         {
             keyLogNotes = keyLogNotes.suffix(Self.keyLogNoteCountMax - 1) + [note]
+        }
+    }
+
+    /// Section 6, step 3: what a device states that is not here, if it signed it.
+    private func note(withheldBy entry: UnverifiedEntry?) throws(StorageError) {
+        let members = try repository.ask { (machine) in machine.members }
+        guard let entry, members.isSigned(entry, in: repository.keys.vaultID) else { return }
+        switch members.standing(of: entry.context) {
+        case .withheld: withheld.append(entry.context)
+        case .contradicted: forkers.insert(entry.context.author)
+        case .known: break
         }
     }
 

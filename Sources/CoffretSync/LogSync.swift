@@ -235,6 +235,7 @@ package final class LogSync {
             try keepChains(follower.chains)
             try repository.follow(chains, deviceHead: own.flatMap { ChainPosition($0.chain.head) })
         }
+        try noteFollowed()
         if isNew { listAgain() }
         return nil
     }
@@ -360,6 +361,8 @@ package final class LogSync {
     /// Notes what entries that came say of this copy, and of other vaults.
     private func noteWords() {
         memory.copied = receiver.copied
+        for context in receiver.withheld { memory.withheld.note(context) }
+        if let epoch = receiver.unknownEpoch { memory.withheld.note(epoch: epoch) }
         // Durable with the entries: one that is here is not shown again.
         for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {
             memory.served[instance] = number
@@ -435,6 +438,7 @@ package final class LogSync {
     private func finish() throws {
         report.serverHead = zone?.address
         if came { try repository.settle(now: now) }
+        try lookForFindings()
         guard repository.isWritable else { return }
         try lookAtPurges()
         try lookAtMembers()

@@ -13,9 +13,9 @@ package struct ServedLogs: Sendable {
 
     package init(_ memory: LogMemory, in repository: LogRepository) throws(StorageError) {
         served = memory.served
-        let device = repository.author.deviceID
+        let device = repository.author.device
         own = try repository.ask { (machine) in
-            Set(machine.owners.filter { $0.value.deviceID == device }.map(\.key))
+            Set(machine.owners.filter { $0.value.author == device }.map(\.key))
         }
     }
 

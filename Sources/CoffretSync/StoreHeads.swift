@@ -67,17 +67,19 @@ extension Store {
     /// All that is known, without asking anybody.
     package func standing(of vault: Vault) throws -> SyncStanding {
         let repository = vault.repository
-        let memory = LogMemory(of: repository)
+        let (memory, own) = (LogMemory(of: repository), repository.author.accountID)
         let version = try vault.stateVersion
         // A device's statement elsewhere counts where no word of it was heard as well.
-        let silent = memory.stated.filter { memory.others[$0.key] == nil }.map { device, late in
+        let silent = memory.stated.filter { device, _ in
+            memory.others[MemberDevice(account: own, device: device)] == nil
+        }.map { device, late in
             SyncStanding.Peer(device: device, hasEverything: false, isAhead: true, heardAt: late.wait.lastClock)
         }
         let digest = try repository.ask { (machine) in machine.word.digest }
-        let heard = memory.others.map { device, said in
+        let heard = memory.others.map { who, said in
             SyncStanding.Peer(
-                device: device, hasEverything: said.digest == digest,
-                isAhead: said.ahead != nil || memory.stated[device] != nil,
+                device: who.device, hasEverything: said.digest == digest,
+                isAhead: said.ahead != nil || who.account == own && memory.stated[who.device] != nil,
                 heardAt: said.heard.lastClock - said.heard.passed)
         }
         let isSent = try VaultSyncer.unsentEntries(of: vault).isEmpty

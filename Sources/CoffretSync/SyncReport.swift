@@ -2,7 +2,7 @@
 // values, and none of it is believed by a later sync.
 
 package import CoffretBase
-internal import CoffretHistory
+package import CoffretHistory
 package import CoffretLogs
 package import CoffretStorage
 package import CoffretTrust
@@ -62,6 +62,7 @@ package struct SyncPeer: Equatable, Sendable {
         case differs
     }
 
+    package let account: ChainID
     package let device: UniqueID
     package let standing: Standing
 }
@@ -138,7 +139,9 @@ package struct SyncReport: Equatable, Sendable {
     /// No other device has been heard of for 14 days (R4).
     package var isStale = false
     /// Devices of which the server shows an older word than before.
-    package var olderWords: [UniqueID] = []
+    package var olderWords: [MemberDevice] = []
+    /// What members or the server did that stopped nothing.
+    package var findings: [SyncFinding] = []
     package var requestCount = 0
     /// The link that made the wanted change.
     package var changeNumber: Int?
@@ -177,6 +180,7 @@ package struct SyncReport: Equatable, Sendable {
         both.changeNumber = next.changeNumber ?? changeNumber
         both.sweep = sweep.followed(by: next.sweep)
         both.olderWords += olderWords.filter { !next.olderWords.contains($0) }
+        both.findings += findings.filter { !next.findings.contains($0) }
         both.requestCount += requestCount
         return both
     }
@@ -188,6 +192,7 @@ package struct SyncReport: Equatable, Sendable {
         (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
         wrongOlderKeys += logs.wrongOlderKeys
         keyLogNotes += logs.keyLogNotes
+        findings += logs.findings.filter { !findings.contains($0) }
         receivedEntryCount += logs.receivedCount
         sentEntryCount += logs.sentCount
         receivedByteCount += logs.receivedByteCount

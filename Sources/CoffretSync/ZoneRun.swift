@@ -183,23 +183,29 @@ final class ZoneRun {
             // Who hides the words of others may hide more.
             throw try noteAudit(hasFailed: true) ? SyncError(.auditFailed, cause: error) : error
         }
+        let own = repository.author.accountID
         report.isStale = audit.isStale
         report.olderWords = audit.olderWords
         report.peers = audit.peers.map { peer in
-            SyncPeer(device: peer.device, standing: peer.isWithheld ? .withheld : SyncPeer.Standing(peer.standing))
+            SyncPeer(
+                account: peer.account, device: peer.device,
+                standing: peer.isWithheld ? .withheld : SyncPeer.Standing(peer.standing))
         }
         for late in audit.stated where !report.peers.contains(where: { $0.device == late.device && $0.isAhead }) {
             report.peers.removeAll { $0.device == late.device }
-            report.peers.append(SyncPeer(device: late.device, standing: late.isWithheld ? .withheld : .ahead))
+            report.peers.append(
+                SyncPeer(account: own, device: late.device, standing: late.isWithheld ? .withheld : .ahead))
         }
-        let isFailing = try noteAudit(hasFailed: !audit.silentDevices.isEmpty)
+        report.findings += audit.findings(besides: own)
+        let silent = audit.silentDevices.filter { $0.account == own }
+        let isFailing = try noteAudit(hasFailed: !silent.isEmpty)
         if let late = audit.stated.first(where: \.isContradicted) {
             throw SyncError(.headForked, at: late.device.hex)
         }
-        if let peer = report.peers.first(where: { $0.standing == .withheld }) {
+        if let peer = report.peers.first(where: { $0.standing == .withheld && $0.account == own }) {
             throw SyncError(.entryWithheld, at: peer.device.hex)
         }
-        if isFailing { throw SyncError(.auditFailed, at: audit.silentDevices.first?.hex) }
+        if isFailing { throw SyncError(.auditFailed, at: silent.first?.device.hex) }
         return audit
     }
 

@@ -135,13 +135,13 @@ struct MachineKeepingTests {
         var (world, machine, entries) = try vault(times: [0, day], accounts: [["a", "b"], ["w"]])
         let link = world.chain.count - 1
         func names(
-            _ machine: MachineWorld.Machine, _ by: [Acknowledgement], below link: Int, now: Milliseconds
+            _ machine: MachineWorld.Machine, _ by: [CoffretHistory.MemberDevice], below link: Int, now: Milliseconds
         ) -> Int? {
             var machine = machine
             return machine.collectable(below: link, acknowledgedBy: Set(by), unacknowledged: [], now: now)?.count
         }
-        let own = Acknowledgement(account: world.account(0), device: world.device("b"))
-        let other = Acknowledgement(account: world.account(1), device: world.device("w"))
+        let own = CoffretHistory.MemberDevice(account: world.account(0), device: world.device("b"))
+        let other = CoffretHistory.MemberDevice(account: world.account(1), device: world.device("w"))
         #expect(names(machine, [], below: link, now: 2 * day) == nil)
         #expect(names(machine, [own], below: link, now: 2 * day) == nil, "of two accounts the other one has to have it")
         #expect(names(machine, [own, other], below: link, now: 2 * day) == 1)
@@ -151,8 +151,8 @@ struct MachineKeepingTests {
         writer.sync(world, entries)
         #expect(writer.base == link && names(writer, [own], below: link, now: 2 * day) == nil)
         let (alone, single, _) = try vault(times: [0, day])
-        let second = Acknowledgement(account: alone.account(0), device: alone.device("b"))
-        let first = Acknowledgement(account: alone.account(0), device: alone.device("a"))
+        let second = CoffretHistory.MemberDevice(account: alone.account(0), device: alone.device("b"))
+        let first = CoffretHistory.MemberDevice(account: alone.account(0), device: alone.device("a"))
         #expect(names(single, [first], below: 2, now: 2 * day) == nil)
         #expect(names(single, [second], below: 2, now: 2 * day) == 1)
     }

@@ -67,11 +67,13 @@ package final class LogCircle {
     }
 
     /// Somebody with an account and no right yet.
-    package func addPerson() throws -> LogPerson {
+    ///
+    /// - Parameter friends: who may add that person; nil: everybody.
+    package func addPerson(isKnownTo friends: [LogPerson]? = nil) throws -> LogPerson {
         let person = try LogPerson(guestOf: people[0])
         people.append(person)
         try person.enter(self)
-        try (person.server as? LogServer)?.admit(people.map(\.account), by: person)
+        try (person.server as? LogServer)?.admit((friends ?? people).map(\.account), by: person)
         return person
     }
 

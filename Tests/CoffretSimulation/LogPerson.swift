@@ -135,16 +135,18 @@ package final class LogPerson {
     package func isTrusted(_ device: LogDevice) -> Bool { AccountDevices(chain).isTrusted(device.id) }
 
     /// Adds a device that has the keys of another one, and nothing of the vault.
+    ///
+    /// - Parameter id: an id that somebody chose; nil: a random one.
     @discardableResult
-    package func addDevice(by other: Int = 0, folder: String? = nil) throws -> LogDevice {
-        let secrets = try admit(.ordinary, by: devices[other].secrets)
+    package func addDevice(by other: Int = 0, id: UniqueID? = nil, folder: String? = nil) throws -> LogDevice {
+        let secrets = try admit(.ordinary, id: id, by: devices[other].secrets)
         let device = try LogDevice(self, secrets, keys: devices[other].vaultKeys, folder: folder)
         devices.append(device)
         return device
     }
 
-    private func admit(_ kind: DeviceKind, by other: DeviceSecrets) throws -> DeviceSecrets {
-        let secrets = DeviceSecrets(random)
+    private func admit(_ kind: DeviceKind, id: UniqueID? = nil, by other: DeviceSecrets) throws -> DeviceSecrets {
+        let secrets = DeviceSecrets(random, id: id)
         let proof = DeviceOperation.countersign(
             id: secrets.id, keys: secrets.keys, chainID: account, sequenceNumber: UInt64(chain.links.count),
             with: secrets.signing)
@@ -256,8 +258,8 @@ package struct DeviceSecrets {
     package let signing: SigningKey
     package let keys: DeviceKeys
 
-    package init(_ random: SeededGenerator) {
-        id = .generate(from: random)
+    package init(_ random: SeededGenerator, id chosen: UniqueID? = nil) {
+        id = chosen ?? .generate(from: random)
         signing = .generate(from: random)
         keys = DeviceKeys(
             signing: signing.verifyingKey, box: AgreementKey.generate(from: random).publicKey,

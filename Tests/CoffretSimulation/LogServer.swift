@@ -60,6 +60,8 @@ package final class LogServer: LogSite {
     package var losesChunks = false
     private let folder: TemporaryDirectory
     private var accounts: [[UInt8]] = []
+    /// Whether everybody lets all who come later write and add.
+    package var introducesAll = true
 
     package init(random: any RandomSource) throws {
         folder = try TemporaryDirectory("log-server")
@@ -71,6 +73,7 @@ package final class LogServer: LogSite {
 
     package func register(_ link: UnverifiedLink) throws {
         _ = try store.register(AccountRegistration(link: link.encoded), policy: .open)
+        guard introducesAll else { return }
         // All people of a world know each other: everybody lets the others write and add.
         accounts.append(link.hash(inChain: nil))
         for account in accounts {

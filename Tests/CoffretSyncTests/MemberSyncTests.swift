@@ -16,8 +16,8 @@ import Testing
 @Suite("Vaults of several people in syncs")
 struct MemberSyncTests {
     /// A founder and others, all of whom have accepted.
-    static func circle(_ roles: MemberRole..., devices: Int = 1) throws -> LogCircle {
-        let host = try LogExchangeTests.person(devices)
+    static func circle(_ roles: MemberRole..., devices: Int = 1, seed: UInt64 = 1) throws -> LogCircle {
+        let host = try LogExchangeTests.person(devices, seed: seed)
         try host.devices[0].put(LogDevice.text(1), "before\n")
         try host.devices[0].sync()
         let circle = try LogCircle(host)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Sharing", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
 struct SharingTests {
     /// People at one server.
-    private struct People {
+    struct People {
         let server: ServerRunner
         let alice, bob: CoffretRunner
         let vault = "Home"

@@ -351,17 +351,23 @@ private struct MemberReview {
 
     var messages: [WaitingLinkMessage] {
         guard let state = members.chains.members?.state else { return [] }
-        return numbers.map { number in
+        return undone.numbers.map { number in
             let link = state.links[number]
             var message = WaitingLinkMessage()
             message.number = number
             message.account = link.accountID.hex
             message.device =
-                account == members.own ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
+                link.accountID == members.own
+                ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
             message.time = link.details.map { WireMoment($0.time) }
             message.words = words(link, before: state.states[number - 1])
             return message
         }
+    }
+
+    /// The links, and all that rests on them.
+    private var undone: UndoneLinks {
+        members.chains.members?.state.undoing(numbers) ?? UndoneLinks(numbers: [], changes: [])
     }
 
     private func words(_ link: VerifiedMemberLink, before: LinkState) -> String {
@@ -387,18 +393,7 @@ private struct MemberReview {
 
     /// One link that takes them, or takes and undoes them.
     func change(_ decision: ShareReview.Decision) throws -> MemberChange {
-        guard decision == .undo, let first = numbers.first, let state = members.chains.members?.state else {
-            return .confirm([account])
-        }
-        let (before, now) = (state.states[first - 1].members, state.states[state.count - 1].members)
-        var changes: [MemberOperation.RoleChange] = []
-        for touched in Set(numbers.flatMap { state.links[$0].roleChanges.keys }).sorted(by: { $0.hex < $1.hex }) {
-            // A removed member is added anew by hand: he has to accept.
-            guard let role = now[touched]?.role, role != before[touched]?.role else { continue }
-            changes.append(MemberOperation.RoleChange(touched, before[touched]?.role))
-        }
-        return changes.isEmpty
-            ? .confirm([account])
-            : .changeRoles(changes.sorted { $0.accountID.hex < $1.accountID.hex }, confirming: [account])
+        let changes = decision == .undo ? undone.changes : []
+        return changes.isEmpty ? .confirm([account]) : .changeRoles(changes, confirming: [account])
     }
 }

@@ -10,6 +10,7 @@ internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretTrust
 internal import CoffretWire
 
 extension VaultSyncResult {
@@ -51,7 +52,7 @@ extension VaultSyncResult {
             defer { vault.close() }
             waitingFiles = [WaitingFileMessage](report.waitingFiles, in: vault)
         }
-        notices = Self.notices(of: report, waitingFiles, desk)
+        notices = Self.notices(of: report, record, desk)
     }
 
     private mutating func take(_ files: FileTally, _ report: SyncReport, of record: VaultRecord) {
@@ -82,16 +83,22 @@ extension VaultSyncResult {
     // MARK: Notices
 
     private static func notices(
-        of report: SyncReport, _ waitingFiles: [WaitingFileMessage], _ desk: StoreDesk
+        of report: SyncReport, _ record: VaultRecord, _ desk: StoreDesk
     ) -> [SessionNotice] {
         var notices: [SessionNotice] = []
         func warn(_ text: String) { notices.append(SessionNotice(.warning, text)) }
-        func device(_ id: UniqueID) -> String { TextWidth.displaySafe(desk.deviceName(id.bytes)) }
+        let own = try? desk.store.keyring.accountID()
+        let isAlone = report.peers.allSatisfy { $0.account == own } && report.findings.isEmpty
+        let members = isAlone ? nil : try? VaultMembers(record, desk.store, desk.personNames())
+        func name(_ account: ChainID, _ device: UniqueID) -> String {
+            guard let members, account != own else { return TextWidth.displaySafe(desk.deviceName(device.bytes)) }
+            return "a device of \(members.words(for: account))"
+        }
         for peer in report.peers where peer.standing == .ahead {
-            warn("\(device(peer.device)) has changes that the server has not delivered yet")
+            warn("\(name(peer.account, peer.device)) has changes that the server has not delivered yet")
         }
         for peer in report.peers where peer.standing == .differs {
-            warn("\(device(peer.device)) has the same changes and another state (storage.state.differs)")
+            warn("\(name(peer.account, peer.device)) has the same changes and another state (storage.state.differs)")
         }
         if report.isCopy {
             warn(
@@ -103,12 +110,10 @@ extension VaultSyncResult {
                             + "\(report.writtenAgainCount == 1 ? "was" : "were") written again"))
         }
         notices += memberNotices(of: report)
-        if report.missingLogCount > 0 {
-            warn("the server names changes that it does not deliver (sync.entry.missing)")
-        }
-        for id in report.olderWords {
+        for finding in report.findings { warn(finding.words(finding.device.map { name($0.account, $0.device) })) }
+        for peer in report.olderWords {
             warn(
-                "the server shows an older word of \(device(id)) than before, which does not count; "
+                "the server shows an older word of \(name(peer.account, peer.device)) than before, which does not count; "
                     + "if an old copy of its store was put back: coffret device renew there, then coffret sync")
         }
         if let words = sweepWords(report.sweep) { notices.append(SessionNotice(.note, words)) }
@@ -121,9 +126,6 @@ extension VaultSyncResult {
             warn(
                 "the server showed changes of a device that may not write; they were excluded; "
                     + "coffret device rescue shows those of a revoked one")
-        }
-        if report.replacedHeadCount > 0 {
-            warn("somebody left a state at the server that nobody can read; yours replaced it")
         }
         if report.setAsideCount > 0 {
             warn(

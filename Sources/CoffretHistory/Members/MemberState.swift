@@ -104,7 +104,9 @@ package struct MemberState: Equatable, Sendable {
     }
 
     /// How many epochs this device opened since the last link of another one.
-    package func epochRow(of device: UniqueID) -> Int { links.lazy.map(\.effect).epochRow(of: device) }
+    package func epochRow(of device: MemberDevice) -> Int {
+        links.lazy.map(\.effect).epochRow(of: device.device, in: device.account)
+    }
 
     /// Whether a checkpoint's base is one: an earlier link whose checkpoint has a root, or none.
     func isBase(_ base: UInt32?) -> Bool {

@@ -81,7 +81,7 @@ extension HistoryMachine {
             signer?.role == .owner, signer?.hasAccepted == true
         else { return .withoutEffect }
         if purged.contains(link) { return .done }
-        let isOwn = signed.deviceID == device && signed.accountID == account
+        let isOwn = signed.signer == own
         guard isOwn || waits.passed(times.objection, for: .purge(link: link), now: now) else { return .waiting }
         return members.isRevoked(signed.deviceID, of: signed.accountID) ? .withoutEffect : .due
     }

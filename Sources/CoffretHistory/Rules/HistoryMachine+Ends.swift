@@ -63,7 +63,7 @@ extension HistoryMachine {
         lackedEnds.map(\.link).filter { !waits.isOver(times.entries, for: .ends(device: signer(of: $0))) }.min()
     }
 
-    private func signer(of link: Int) -> UniqueID { members.chain.links[link].deviceID }
+    private func signer(of link: Int) -> MemberDevice { members.chain.links[link].signer }
 
     /// Looks which ends hold now. Once in a sync, before checkpoints are looked at.
     mutating func lookForEnds(now: Milliseconds) throws(Store.Failure) {

@@ -44,9 +44,13 @@ extension HistoryMachine {
             place = epoch(at: link, notBelow: oldEpoch, hasKey).map { (link, $0) }
         }
         guard let place else { return nil }
-        var height: Height = 0
+        var height = before?.height ?? 0
         for (other, mark) in frontier.marks {
-            if let newest = try entry(mark, of: other) { height = max(height, newest.height) }
+            // A height that no vault reaches leads nobody on: behind the greatest there is no entry.
+            guard let newest = try entry(mark, of: other),
+                newest.height <= HistoryLimits.followedHeightMax || newest.context.author == own
+            else { continue }
+            height = max(height, newest.height)
         }
         let unsaid = frontier.marks.filter { $0.key != instance && said[$0.key] != $0.value }
             .sorted { $0.key < $1.key }

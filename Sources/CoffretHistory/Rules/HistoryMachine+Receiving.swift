@@ -9,13 +9,13 @@ package struct UnappliedAllowance {
     package static let entryCountMax = 65_536
     package static let byteCountMax = 64 << 20
 
-    private var held: [UniqueID: (count: Int, byteCount: Int)]
+    private var held: [MemberDevice: (count: Int, byteCount: Int)]
 
-    fileprivate init(_ held: [UniqueID: (count: Int, byteCount: Int)]) { self.held = held }
+    fileprivate init(_ held: [MemberDevice: (count: Int, byteCount: Int)]) { self.held = held }
 
     /// Whether an entry of this batch is taken; one that is not stays at the server.
     package mutating func admits(_ entry: VerifiedEntry, byteCount: Int) -> Bool {
-        let device = entry.context.deviceID
+        let device = entry.context.author
         let (count, bytes) = held[device] ?? (0, 0)
         guard count < Self.entryCountMax, bytes + byteCount <= Self.byteCountMax else { return false }
         held[device] = (count + 1, bytes + byteCount)
@@ -28,12 +28,12 @@ extension HistoryMachine {
     ///
     /// - Complexity: one question to the store for each instance.
     package func unappliedAllowance() throws(Store.Failure) -> UnappliedAllowance {
-        var held: [UniqueID: (count: Int, byteCount: Int)] = [:]
+        var held: [MemberDevice: (count: Int, byteCount: Int)] = [:]
         for (instance, owner) in owners {
             let (count, bytes) = try store.unapplied(of: instance, above: frontier.number(of: instance))
             guard count > 0 else { continue }
-            let before = held[owner.deviceID] ?? (0, 0)
-            held[owner.deviceID] = (before.count + count, before.byteCount + bytes)
+            let before = held[owner.author] ?? (0, 0)
+            held[owner.author] = (before.count + count, before.byteCount + bytes)
         }
         return UnappliedAllowance(held)
     }

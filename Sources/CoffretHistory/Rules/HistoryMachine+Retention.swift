@@ -3,7 +3,7 @@
 
 package import CoffretBase
 package import CoffretStorage
-package import CoffretTrust
+internal import CoffretTrust
 
 /// What would go. A person is shown it, and it is counted again before it goes (G4).
 package struct DroppingPlan: Equatable, Sendable {
@@ -18,17 +18,6 @@ package enum DroppingObstacle: Error, Equatable, Sendable {
     case notSure
     /// More would go than the plan names.
     case grown(by: Int)
-}
-
-/// Who said that he has all that a checkpoint accepts.
-package struct Acknowledgement: Hashable, Sendable {
-    package let account: ChainID
-    package let device: UniqueID
-
-    package init(account: ChainID, device: UniqueID) {
-        self.account = account
-        self.device = device
-    }
 }
 
 extension HistoryMachine {
@@ -93,7 +82,7 @@ extension HistoryMachine {
     ///
     /// - Parameter acknowledgedBy: who acknowledged what the checkpoint accepts.
     package mutating func collectable(
-        below link: Int, acknowledgedBy: Set<Acknowledgement>, unacknowledged: Set<BlobName>, now: Milliseconds
+        below link: Int, acknowledgedBy: Set<MemberDevice>, unacknowledged: Set<BlobName>, now: Milliseconds
     ) throws(Store.Failure) -> Set<BlobName>? {
         let others = acknowledgedBy.filter {
             members.newestState.members.count > 1 ? $0.account != account : $0.device != device

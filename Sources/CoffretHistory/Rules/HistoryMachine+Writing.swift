@@ -127,11 +127,12 @@ extension HistoryMachine {
     ) throws(Store.Failure) -> LinkObstacle? {
         guard members.takenCount == members.chain.count else { return .behind }
         guard mayWrite else { return .mayNotWrite }
-        guard !hasUnreadable else { return .programTooOld }
-        guard purpose.purges.isEmpty || members.newestState.isOwner(account) && isSure else { return .mayNotPurge }
         let due = try due()
         let closes = !due.closings.isEmpty
-        if purpose.opensEpoch, !closes, members.chain.epochRow(of: device) >= VerifiedMemberRights.epochRowMax {
+        // Who loses a right could not keep it by an entry that nobody reads.
+        guard !hasUnreadable || closes || purpose.opensEpoch || purpose.changesRoles else { return .programTooOld }
+        guard purpose.purges.isEmpty || members.newestState.isOwner(account) && isSure else { return .mayNotPurge }
+        if purpose.opensEpoch, !closes, members.chain.epochRow(of: own) >= VerifiedMemberRights.epochRowMax {
             return .epochRow
         }
         let isPlain =

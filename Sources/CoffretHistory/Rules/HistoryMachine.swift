@@ -80,6 +80,9 @@ package struct HistoryMachine<Store: HistoryStore> {
     /// The tree that `settle` would build on, and that is not whole here.
     package private(set) var wantedTree: BlobName?
 
+    /// Who applies the rules.
+    var own: MemberDevice { MemberDevice(account: account, device: device) }
+
     package init(store: Store, account: ChainID, device: UniqueID, times: HistoryTimes = HistoryTimes()) {
         self.store = store
         self.account = account

@@ -56,7 +56,7 @@ extension HistoryMachine {
 
     /// C3: whether this device wrote a plain checkpoint within the last hour, by the times that its links state.
     func wrotePlainCheckpoint(since now: Milliseconds) -> Bool {
-        for link in members.chain.links.reversed() where link.deviceID == device && link.isPlain {
+        for link in members.chain.links.reversed() where link.signer == own && link.isPlain {
             guard let time = link.details?.time else { continue }
             let (age, overflow) = now.subtractingReportingOverflow(time)
             return !overflow && 0..<LinkSchedule.plainInterval ~= age

@@ -137,10 +137,10 @@ extension EarlyReplacements {
 
 /// A wait by rule and by what is waited for.
 private struct StoredWait: Comparable {
-    /// A rule's number, then a link or an epoch, or 0, then a device, or nobody.
+    /// A rule's number, then a link or an epoch, or 0, then account and device, or nobody.
     let rule: UInt64
     let number: UInt32
-    let device: UniqueID?
+    let device: MemberDevice?
     let passed: Milliseconds
     let lastClock: Milliseconds
 
@@ -194,8 +194,8 @@ private struct StoredWait: Comparable {
         rule = try decoder.readUnsigned()
         number = try decoder.readUnsigned(as: UInt32.self)
         let start = decoder.byteOffset
-        let bytes = try decoder.readBytes(countMax: UniqueID.byteCount)
-        device = UniqueID(bytes: bytes)
+        let bytes = try decoder.readBytes(countMax: MemberDevice.byteCount)
+        device = MemberDevice(bytes: bytes)
         guard device != nil || bytes.isEmpty else { throw CBORError(.unexpectedItem, byteOffset: start) }
         passed = try decoder.readSigned()
         lastClock = try decoder.readSigned()

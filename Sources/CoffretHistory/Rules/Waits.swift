@@ -21,7 +21,7 @@ package struct Waits: Hashable, Sendable {
         /// F3: what a head named and did not come.
         case head
         /// K6: the two entries of ends that this device stated.
-        case ends(device: UniqueID)
+        case ends(device: MemberDevice)
         /// C5: what proves the checkpoint of this link.
         case proof(link: Int)
         /// G3: since this link's checkpoint was a base or below one here.

@@ -83,6 +83,8 @@ extension AccountDevices {
 package enum HistoryLimits {
     /// Numbers and heights: they stay exact in JSON and in SQLite.
     package static let numberMax = FactLimits.numberMax
+    /// Heights of others above this are not followed (E2a): no vault has so many entries.
+    package static let followedHeightMax: Height = 1 << 48
     /// Changes of an entry in place; more make a tree (E6).
     package static let changeCountMax = 512
     /// The CBOR of an entry's list of changes, in bytes; more make a tree (E6).

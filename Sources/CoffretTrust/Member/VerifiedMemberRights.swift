@@ -132,8 +132,8 @@ package struct VerifiedMemberRights: Equatable, Sendable {
 
 extension BidirectionalCollection<MemberEffect> {
     /// How many epochs this device opened since the last link of another one.
-    package func epochRow(of device: UniqueID) -> Int {
-        reversed().prefix { $0.deviceID == device }.count(where: \.opensEpoch)
+    package func epochRow(of device: UniqueID, in account: ChainID) -> Int {
+        reversed().prefix { $0.deviceID == device && $0.accountID == account }.count(where: \.opensEpoch)
     }
 }
 
@@ -281,6 +281,8 @@ private struct MemberCheck {
             before.splitKeyCommitment.map({ $0 == opening.splitKeyCommitment }) ?? true
         else { throw refused }
         guard !endsReading else { return }
-        guard chain.links.epochRow(of: device) < VerifiedMemberRights.epochRowMax else { throw refused }
+        guard chain.links.epochRow(of: device, in: operation.accountID) < VerifiedMemberRights.epochRowMax else {
+            throw refused
+        }
     }
 }
