@@ -17,6 +17,7 @@ enum ZoneRight {
 
 /// What the newest member link of a zone of logs says of epochs.
 struct VaultRow {
+    /// 0 in a circle.
     let epoch: Int64
     let oldestEpoch: Int64
 }
@@ -62,7 +63,7 @@ struct ZoneRow {
     func allows(_ right: ZoneRight) -> Bool {
         switch right {
         case .read: true
-        case .write: hasAccepted && role?.writes == true
+        case .write: hasAccepted && role?.writes == true && vault?.epoch != 0
         case .own: hasAccepted && role == .owner
         }
     }
