@@ -42,8 +42,6 @@ struct RecoveryContactTests {
         return content
     }
 
-    // MARK: R87
-
     @Test("R87, R24: nothing is armed before all have accepted, by the founder's program or by the chain")
     func consentBeforeArming() throws {
         var circle = try TestCircle(people(4), generator)
@@ -147,8 +145,6 @@ struct RecoveryContactTests {
             code { try bob.opener.open(letter, from: alice.devices, in: .circle(other.rights.vaultID)) }
                 == "keys.letter.invalid")
     }
-
-    // MARK: R86
 
     /// A circle of three, two of whom give, with a request by Bob at 0 o'clock.
     private func requested(
@@ -408,8 +404,6 @@ struct RecoveryContactTests {
         for count in bytes.indices { #expect(CircleMemory(decoding: Array(bytes[..<count])) == nil) }
         #expect(CircleMemory(decoding: bytes + [0]) == nil)
     }
-
-    // MARK: Joining
 
     @Test("every two of three shares give the paper device that the account trusts")
     func joining() throws {
