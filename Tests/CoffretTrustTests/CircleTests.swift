@@ -104,7 +104,8 @@ struct CircleTests {
     @Test("terms have bounds")
     func terms() {
         #expect(CircleTerms(threshold: 2, count: 2, hours: 24) != nil)
-        #expect(CircleTerms(threshold: 16, count: 16, hours: 8_760)?.waitingTime == 8_760 * 3_600_000)
+        let year = CircleTerms(threshold: 16, count: 16, hours: 8_760)
+        #expect(year?.waitingTime == 31_536_000_000 as Milliseconds)
         for (threshold, count, hours) in [(1, 2, 24), (3, 2, 24), (2, 17, 24), (2, 2, 23), (2, 2, 8_761)] {
             #expect(CircleTerms(threshold: threshold, count: count, hours: hours) == nil)
         }
