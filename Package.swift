@@ -31,6 +31,7 @@ let systemLibraries: [Target] = [
     .target(name: "CHTML"),
     .target(name: "CMarkdown"),
     .target(name: "CGcrypt"),
+    .target(name: "CGFShare"),
     .target(name: "CPSL"),
     .target(name: "CICU"),
     // No pkg-config file comes with it on Debian.
@@ -70,7 +71,7 @@ let libraries: [Target] = [
     // 1. Bytes, secret memory, canonical CBOR, JSON, the seams to the world.
     library("CoffretBase", ["CSodium", "CPlatform"]),
     // 2. The cipher suites; the only importer of libsodium's and OpenSSL's ciphers.
-    library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL", "CGcrypt"]),
+    library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL", "CGcrypt", "CGFShare"]),
     // 3. SQLite: connections, prepared statements, and files that are sealed page by page.
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
     // 3. Sockets between programs, and WebSocket framing without the socket.

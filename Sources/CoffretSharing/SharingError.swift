@@ -31,6 +31,16 @@ package struct SharingError: Error, Equatable, Sendable {
         case addressInvalid = "sharing.address.invalid"
         /// A text is no card, or the card is not signed by the account that it names.
         case cardInvalid = "sharing.card.invalid"
+        /// Somebody would be in a circle, or get a share of it, without having accepted, or before all have.
+        case consentRequired = "recovery.consent-required"
+        /// No link of the circle records the request, or its chain was not followed just now.
+        case requestUnrecorded = "recovery.request.unrecorded"
+        /// The request does not stand for the circle's waiting time by this device's clock.
+        case requestTooEarly = "recovery.request.too-early"
+        /// The person forbade the request, or one within the last 24 hours.
+        case requestForbidden = "recovery.request.forbidden"
+        /// A share is not the one that the circle commits to, or shares together give no device of the account.
+        case shareInvalid = "recovery.request.share-invalid"
     }
 
     package let code: Code

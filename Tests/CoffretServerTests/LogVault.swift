@@ -24,6 +24,17 @@ final class LogVault {
         links = [creation.link]
     }
 
+    /// A circle, which has no vault key.
+    init(circle terms: CircleTerms, of founder: TestAccount) throws {
+        self.founder = founder
+        let foundation = VaultFoundation(
+            random: SystemRandomSource().bytes(count: 32), accountID: founder.chain.accountID,
+            deviceChainHead: founder.chain.head.linkHash, keyCommitment: [], purpose: .circle(terms))
+        let link = VerifiedMemberChain.found(foundation, details: [], with: founder.device.signing)
+        id = link.hash(inChain: nil)
+        links = [link.encoded]
+    }
+
     static func head(_ account: TestAccount) -> Bytes32 { Bytes32(account.chain.head.linkHash)! }
 
     var opening: EpochOpening { opening(history: SystemRandomSource().bytes(count: 32)) }

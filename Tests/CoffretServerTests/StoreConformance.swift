@@ -103,7 +103,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
         if case .accepted(let receipt) = outcome { receipt } else { nil }
     }
 
-    static let all = basics + sweeps + ends + logs + members + keys + people
+    static let all = basics + sweeps + ends + logs + members + keys + people + circles
 
     private static let basics: [StoreCheck] = [
         StoreCheck(name: "registration follows the policy, and the same link twice is one account") { world in

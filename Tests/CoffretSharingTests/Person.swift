@@ -10,7 +10,7 @@ import CoffretTrust
 struct Person {
     let deviceID: UniqueID
     let signing: SigningKey
-    let chain: VerifiedDeviceChain
+    private(set) var chain: VerifiedDeviceChain
     private(set) var identity: VerifiedIdentityChain
     private(set) var keys: IdentityKeys
     private let generator: SeededGenerator
@@ -30,6 +30,11 @@ struct Person {
             nil, chain: chain, signing, generator, sets: true, expires: expires)
         identity = try .verify([link], devices: AccountDevices(chain))
         keys = IdentityKeys(longTerm: longTerm.map { [$0] } ?? [], transients: [transient])
+    }
+
+    /// Adds a device to the chain, or takes one out of it.
+    mutating func follow(_ operation: DeviceOperation) throws {
+        chain = try chain.following([chain.sign(operation, details: [], with: signing)]).chain
     }
 
     mutating func append(sets: Bool) throws {

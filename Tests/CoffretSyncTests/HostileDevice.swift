@@ -114,7 +114,7 @@ struct HostileDevice {
         for object in objects { hasher.add(address: object.address, ciphertext: object.ciphertext) }
         let target = new ?? zone.address
         let epoch = repository.keys.currentEpoch
-        let proof = ZoneProof.objects(
+        let proof = ZoneProof.push(
             expectedHead: zone.address, newHead: target, epoch: epoch, hash: hasher.finish())
         let push = ZonePush(
             expectedHead: zone.address, newHead: target, epoch: epoch, objects: objects,

@@ -286,12 +286,6 @@ struct ContactCommandTests {
 }
 
 extension CoffretRunner {
-    /// Runs a command with `--json` that prints a list.
-    func list(_ arguments: String...) throws -> [[String: Any]] {
-        let text = try object(text: arguments)
-        return (try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]]) ?? []
-    }
-
     func object(_ arguments: [String]) throws -> [String: Any] {
         let text = try object(text: arguments)
         return (try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]) ?? [:]

@@ -19,7 +19,7 @@ struct SharingPeople {
         try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         // The first look at what waits founds the identity to which keys are sealed.
         try person.succeed("share", "requests")
-        if person !== alice { try person.succeed("share", "requests", "--from", account(of: alice)) }
+        if person !== alice { try person.succeed("contact", "add", account(of: alice), "--name", "alice") }
     }
 
     func account(of person: CoffretRunner) throws -> String {

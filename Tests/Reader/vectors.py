@@ -1,9 +1,11 @@
 """The reader against Tests/Vectors: each function reads one folder and gives the lines that differ."""
 
+import itertools
 import json
 import pathlib
 
-from reader import cbor, checkpoints, devices, suite, texts, values
+from reader import cbor, checkpoints, circles, devices, suite, texts, values
+from reader.accounts import Account
 from reader.blobs import VALUE, name_of
 from reader.entries import Context, Entry, Frontier, context_name
 from reader.failure import Failure
@@ -224,4 +226,45 @@ def histories():
     return [line for part in (_entries, _states, _links, _values, _texts) for line in part(v)]
 
 
-ALL = [encoding, envelopes, device_chains, trees, histories]
+def shares_and_circles():
+    """Spec/recovery.md."""
+    wrong, data = [], load('trust/circles.json')
+    for case in data['sharings']:
+        shares = {x + 1: h(share) for x, share in enumerate(case['shares'])}
+        for chosen in itertools.combinations(shares, case['threshold']):
+            if circles.joined({x: shares[x] for x in chosen}).hex() != case['seed']:
+                wrong.append(f"shares {chosen} of {case['count']}")
+    chains = {}
+
+    def account(numbers):
+        key = tuple(numbers)
+        if key not in chains:
+            chains[key] = Account([h(data['pool'][n]) for n in numbers])
+        return chains[key]
+
+    for case in data['circles']:
+        accounts = {known.id: known for known in map(account, case['accounts'])}
+        links = [h(data['pool'][number]) for number in case['links']]
+        try:
+            circle = circles.Circle(links, accounts)
+            state, view = circle.state, case.get('view')
+            rows = [
+                {'request': r.hex(), 'by': row['by'].hex(), 'isForbidden': row['forbidden'], 'releases': sorted(a.hex() for a in row['releases'])}
+                for r, row in state.requests.items()
+            ]
+            found = {
+                'contacts': {a.hex(): accepted for a, accepted in state.contacts.items()}, 'isArmed': state.arming is not None,
+                'isPaperTrusted': circle.paper_is_trusted, 'requests': rows,
+            }  # fmt: skip
+            good = found == view
+            if good and case['comment'] == 'armed':
+                shares = {x + 1: h(share) for x, share in enumerate(data['sharings'][1]['shares'])}
+                good = all(circles.share_hash(circle.id, x, shares[x]) == row for _, x, row in state.arming[4])
+        except Failure as failure:
+            good = failure.code == case.get('error') and failure.place == f"circle link {case['at']}"
+        if not good:
+            wrong.append(case['comment'])
+    return wrong
+
+
+ALL = [encoding, envelopes, device_chains, trees, histories, shares_and_circles]

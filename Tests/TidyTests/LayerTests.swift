@@ -220,6 +220,7 @@ struct LayerTests {
             let allowed: Set<String> = own.union([
                 program, "CoffretBase", "CoffretWidgets", "CoffretNet", "CoffretWire", "CoffretTerminal",
                 "CoffretClient", "CoffretFront", "CoffretCrypto", "CSodium", "CPlatform", "COpenSSL", "CGcrypt",
+                "CGFShare",
             ])
             #expect(reached.isSuperset(of: own.union(["CoffretBase", "CSodium"])), "the manifest is read wrongly")
             #expect(reached.subtracting(allowed).sorted() == [], "\(program) may not reach these")
@@ -237,6 +238,8 @@ struct LayerTests {
             "CoffretSQLite", "CSodium", "COpenSSL", "CSQLite", "CPlatform", "CMicroHTTPD", "CPostgreSQL",
             // Loaded where a file of another program is opened, which a server never does.
             "CGcrypt",
+            // Loaded where a recovery key is shared.
+            "CGFShare",
         ]
         #expect(reached.isSuperset(of: ["CoffretServer", "CoffretTrust", "CSodium"]), "the manifest is read wrongly")
         #expect(reached.subtracting(allowed).sorted() == [], "the server may not reach these")

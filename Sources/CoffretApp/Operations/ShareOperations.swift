@@ -87,7 +87,8 @@ extension StoreDesk {
     /// Vaults into which somebody added the account, and that it has not accepted.
     fileprivate func waitingVaults(_ sync: AccountSync) throws -> [VaultIntake] {
         var found: [VaultIntake] = []
-        for entry in try sync.account.connection.memberships() where entry.state == 1 {
+        for entry in try sync.account.connection.memberships()
+        where entry.state == 1 && entry.epoch > 0 {
             guard let id = VaultID(entry.zone), let intake = try sync.intake(of: id), !intake.own.hasAccepted else {
                 continue
             }

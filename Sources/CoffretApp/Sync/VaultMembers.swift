@@ -121,7 +121,7 @@ extension ShareRole {
             switch role {
             case .owner: .owner
             case .writer: .writer
-            case .viewer: .viewer
+            case .viewer, .contact: .viewer
             }
     }
 

@@ -35,6 +35,15 @@ package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflec
         RecoveryKey(kind, random.secret(byteCount: seedByteCount))
     }
 
+    /// The key of a paper device that nobody printed: its seed came together out of shares.
+    ///
+    /// - Parameter seed: 32 bytes.
+    package init(paperSeed seed: consuming SecretBytes) {
+        precondition(seed.byteCount == Self.seedByteCount, "a seed has 32 bytes")
+        kind = .paper
+        self.seed = seed
+    }
+
     /// Reads the text, with or without spaces and hyphens, in either case; O counts as 0, I and L as 1.
     ///
     /// - Throws: `.recoveryKeyMalformed` with the group at fault, `.recoveryKeyMistyped`,

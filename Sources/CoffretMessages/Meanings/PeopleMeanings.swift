@@ -11,6 +11,18 @@ extension FailureMeaning {
             .notAuthentic, "that card is not signed by the account that it names, as its keys are now",
             showsPlace: true,
             hint: "ask the person for a new link"),
+        "recovery.consent-required": FailureMeaning(
+            .waitsForPerson, "not all recovery contacts have accepted; nobody gets a share before"),
+        "recovery.request.unrecorded": FailureMeaning(
+            .permission, "the wish to recover is not recorded in the circle; no share was given"),
+        "recovery.request.too-early": FailureMeaning(
+            .waitsForPerson, "the waiting time of the circle is not over on this device; no share was given"),
+        "recovery.request.forbidden": FailureMeaning(
+            .permission, "the person forbade the recovery; no share was given",
+            hint: "reach the person in another way"),
+        "recovery.request.share-invalid": FailureMeaning(
+            .notAuthentic,
+            "a share is not the one that the circle commits to, or the shares give no device of the account"),
         "sharing.contact.unverified": FailureMeaning(
             .personUnverified, "that person is not verified as far as sharing needs; nothing was shared",
             showsPlace: true, hint: "ask for the full address, by a way that you trust"),

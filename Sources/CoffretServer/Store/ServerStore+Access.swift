@@ -50,7 +50,7 @@ struct ZoneRow {
     func allows(_ right: ZoneRight) -> Bool {
         switch right {
         case .read: true
-        case .write: hasAccepted && role?.writes == true
+        case .write: hasAccepted && role?.writes == true && vaultEpoch != 0
         case .own: hasAccepted && role == .owner
         }
     }

@@ -271,10 +271,12 @@ extension ServerStore {
     ) throws(TrustError) -> VerifiedMemberRights {
         let devices = AccountDevices(founder.chain, replaced: founder.branches)
         for branch in founder.branches {
-            let found = try? VerifiedMemberRights(founding: link, founder: devices, chain: branch, vaultID: vaultID)
+            let found = try? VerifiedMemberRights(
+                founding: link, founder: devices, chain: branch, vaultID: vaultID, allowsCircle: true)
             if let found { return found }
         }
-        return try VerifiedMemberRights(founding: link, founder: devices, chain: founder.chain, vaultID: vaultID)
+        return try VerifiedMemberRights(
+            founding: link, founder: devices, chain: founder.chain, vaultID: vaultID, allowsCircle: true)
     }
 
     /// - Complexity: one look-up if it was used a moment ago, else one signature for each link.

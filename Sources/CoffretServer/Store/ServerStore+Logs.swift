@@ -60,13 +60,15 @@ extension ServerStore {
     /// Writes what the newest link says, for pushes to look up.
     func setRights(of chain: VerifiedMemberRights, in zone: Int64, _ session: any SQLSession) throws {
         let rights = chain.rights
+        // A circle has no epoch, so nothing is stored in its zone.
+        let epochs: (Int64, Int64) =
+            chain.foundation.purpose?.terms == nil ? (Int64(rights.epoch), Int64(rights.oldestEpoch)) : (0, 0)
         try session.run(
             """
             INSERT INTO vaults(number, links, epoch, oldest, word, people) VALUES($1, $2, $3, $4, $5, 1)
             ON CONFLICT(number) DO UPDATE SET links = excluded.links, epoch = excluded.epoch, oldest = excluded.oldest,
                 people = vaults.people + 1
-            """, .int(zone), .int(Int64(chain.count)), .int(Int64(rights.epoch)), .int(Int64(rights.oldestEpoch)),
-            .bytes([]))
+            """, .int(zone), .int(Int64(chain.count)), .int(epochs.0), .int(epochs.1), .bytes([]))
         try session.run("DELETE FROM members WHERE number = $1", .int(zone))
         for (account, member) in rights.members {
             try session.run(

@@ -26,6 +26,7 @@ package struct AccountDevices: Equatable, Sendable {
         let revokedAt: Int?
         /// Public keys for boxes and handshakes.
         var agreementKeys: [[UInt8]] = []
+        var isPaper = false
 
         func isTrusted(at number: Int) -> Bool { addedAt <= number && (revokedAt.map { number < $0 } ?? true) }
     }
@@ -55,7 +56,7 @@ package struct AccountDevices: Equatable, Sendable {
                 stays[device.id] = Stay(
                     signingKey: device.keys.signing.bytes, addedAt: Int(device.addedAt),
                     revokedAt: device.revokedAt.map { Int($0) },
-                    agreementKeys: [device.keys.box.bytes, device.keys.noise.bytes])
+                    agreementKeys: [device.keys.box.bytes, device.keys.noise.bytes], isPaper: device.kind == .paper)
             }
             let takingAway = line.links.indices.filter { index in
                 switch try? DeviceOperation(decoding: line.links[index].link) {
@@ -92,6 +93,11 @@ package struct AccountDevices: Equatable, Sendable {
 
     package func isTrusted(_ device: UniqueID, at place: DevicePosition) -> Bool {
         branches[place.branch].stays[device]?.isTrusted(at: place.number) ?? false
+    }
+
+    /// Whether a paper device is trusted at the place.
+    func isPaper(_ device: UniqueID, at place: DevicePosition) -> Bool {
+        isTrusted(device, at: place) && branches[place.branch].stays[device]?.isPaper == true
     }
 
     /// Whether the newest chain known here trusts the device.

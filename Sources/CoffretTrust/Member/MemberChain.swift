@@ -4,82 +4,93 @@
 internal import CoffretBase
 package import CoffretCrypto
 
-/// A purpose that a vault has from its first link on; an ordinary vault has none.
-package enum VaultPurpose: UInt64, Sendable {
-    /// Facts of one account about people; nobody else is ever in it.
-    case account = 3
-}
-
 /// The content of link 0 of a member chain.
 ///
 /// Layout of the public part, deterministic CBOR: {0: 1, 1: 32 random bytes, 2: founder's account id,
-/// 3: hash of the founder's newest device-chain link, 4: commitment to the vault key of epoch 1, ? 5: purpose}.
-/// The commitment is KDF(vault key, "vault-key/commit", the random bytes ‖ epoch (4)).
+/// 3: hash of the founder's newest device-chain link, 4: commitment to the vault key of epoch 1, ? 5: purpose, ? 6: terms}.
+/// The commitment is KDF(vault key, "vault-key/commit", the random bytes ‖ epoch (4)). A circle has key 6 and no key 4.
+/// Spec: Spec/trust.md section 5.
 package struct VaultFoundation: Equatable, Sendable {
     package static let randomByteCount = 32
 
     package let random: [UInt8]
     package let accountID: ChainID
     package let deviceChainHead: [UInt8]
+    /// Empty in a circle, which has no key.
     package let keyCommitment: [UInt8]
-    /// nil: a vault of people.
+    /// nil: an ordinary vault.
     package let purpose: VaultPurpose?
 
     package init(
         random: [UInt8], accountID: ChainID, deviceChainHead: [UInt8], keyCommitment: [UInt8],
         purpose: VaultPurpose? = nil
     ) {
-        self.purpose = purpose
+        precondition(keyCommitment.isEmpty == (purpose?.terms != nil), "a circle alone has no key")
         self.random = random
         self.accountID = accountID
         self.deviceChainHead = deviceChainHead
         self.keyCommitment = keyCommitment
+        self.purpose = purpose
     }
 
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeMapHeader(count: purpose == nil ? 5 : 6)
-            encoder.encode(unsigned: 0)
-            encoder.encode(unsigned: 1)
-            for (key, bytes) in [
-                (1, random), (2, accountID.bytes), (3, deviceChainHead), (4, keyCommitment),
-            ] as [(UInt64, [UInt8])] {
-                encoder.encode(unsigned: key)
-                encoder.encode(bytes: bytes)
+            encoder.encodeMap { map in
+                map.put(0) { $0.encode(unsigned: 1) }
+                map.put(1) { $0.encode(bytes: random) }
+                map.put(2) { $0.encode(bytes: accountID.bytes) }
+                map.put(3) { $0.encode(bytes: deviceChainHead) }
+                if purpose?.terms == nil { map.put(4) { $0.encode(bytes: keyCommitment) } }
+                if let purpose { map.put(5) { $0.encode(unsigned: purpose.code) } }
+                if let terms = purpose?.terms { map.put(6) { terms.encode(to: &$0) } }
             }
-            guard let purpose else { return }
-            encoder.encode(unsigned: 5)
-            encoder.encode(unsigned: purpose.rawValue)
         }
     }
 
     /// Reads the public part of link 0; nothing of it is verified.
     package init(decoding link: UnverifiedLink) throws(TrustError) {
         let number = link.sequenceNumber
-        let (code, parts, stated) = try withCBORDecoder(
+        let (code, foundation) = try withCBORDecoder(
             link.publicPart, convert: { _ in TrustError(.linkMalformed, at: number) }
-        ) { (decoder) throws(CBORError) in
-            var map = try decoder.readMapHeader()
-            try decoder.expectKey(0, in: &map)
-            let code = try decoder.readUnsigned()
-            var parts: [[UInt8]] = []
-            while parts.count < 4, try decoder.readUnsignedKey(in: &map) == UInt64(parts.count + 1) {
-                parts.append(try decoder.readBytes(count: 32))
-            }
-            var purpose: UInt64?
-            if parts.count == 4, try decoder.readUnsignedKey(in: &map) == 5 { purpose = try decoder.readUnsigned() }
-            return (code, parts, purpose)
-        }
+        ) { (decoder) throws(CBORError) in try Self.read(&decoder) }
         guard code == 1 else { throw TrustError(.linkUnsupported, at: number) }
-        guard parts.count == 4, let accountID = ChainID(parts[1]) else {
-            throw TrustError(.linkMalformed, at: number)
+        guard let foundation else { throw TrustError(.linkMalformed, at: number) }
+        self = foundation
+    }
+
+    private static func read(_ decoder: inout CBORDecoder) throws(CBORError) -> (UInt64, VaultFoundation?) {
+        var map = try decoder.readMapHeader()
+        try decoder.expectKey(0, in: &map)
+        let code = try decoder.readUnsigned()
+        var (parts, purposeCode, terms) = ([] as [[UInt8]], nil as UInt64?, nil as CircleTerms?)
+        while let key = try decoder.readUnsignedKey(in: &map) {
+            switch key {
+            case 1...4 where parts.count + 1 == Int(key): parts.append(try decoder.readBytes(count: 32))
+            case 5 where parts.count >= 3:
+                purposeCode = try decoder.readUnsigned()
+                guard purposeCode == 2 || purposeCode == 3 else {
+                    // A purpose of a later version, which may have keys of its own.
+                    while try decoder.readUnsignedKey(in: &map) != nil { try decoder.skipItem() }
+                    return (0, nil)
+                }
+            case 6 where purposeCode == 2: terms = try CircleTerms(from: &decoder)
+            default: return (code, nil)
+            }
         }
-        let purpose = stated.flatMap(VaultPurpose.init)
-        // A vault for something that this version does not know is no vault of people.
-        guard stated == nil || purpose != nil else { throw TrustError(.linkUnsupported, at: number) }
-        self.init(
-            random: parts[0], accountID: accountID, deviceChainHead: parts[2], keyCommitment: parts[3],
-            purpose: purpose)
+        let purpose: VaultPurpose?
+        switch (purposeCode, terms, parts.count) {
+        case (nil, nil, 4): purpose = nil
+        case (2, let terms?, 3): purpose = .circle(terms)
+        case (3, nil, 4): purpose = .account
+        default: return (code, nil)
+        }
+        guard let accountID = ChainID(parts[1]) else { return (code, nil) }
+        return (
+            code,
+            VaultFoundation(
+                random: parts[0], accountID: accountID, deviceChainHead: parts[2],
+                keyCommitment: parts.count == 4 ? parts[3] : [], purpose: purpose)
+        )
     }
 }
 
@@ -102,13 +113,14 @@ package struct VerifiedMemberChain: Equatable, Sendable {
     /// Checks all links; see `TrustError` for what may be wrong.
     ///
     /// A chain of this format version has one link; operations that follow it are `.linkUnsupported`.
+    /// - Parameter allowsCircle: false: the chain of a circle is `.linkUnsupported`.
     package static func verify(
         _ links: [UnverifiedLink], founder: VerifiedDeviceChain, vaultID: VaultID? = nil,
-        remembered: RememberedHead? = nil
+        remembered: RememberedHead? = nil, allowsCircle: Bool = false
     ) throws(TrustError) -> VerifiedMemberChain {
         let chain = try VerifiedChain.verify(
             links, expectedID: vaultID.flatMap { ChainID($0.bytes) }, remembered: remembered,
-            rules: MemberRules(founder: founder))
+            rules: MemberRules(founder: founder, allowsCircle: allowsCircle))
         guard let foundation = chain.rules.foundation, let vaultID = VaultID(chain.id.bytes) else {
             throw TrustError(.chainEmpty)
         }
@@ -147,23 +159,32 @@ struct MemberRules: ChainRules {
     let founder: VerifiedDeviceChain?
     private(set) var foundation: VaultFoundation?
 
-    init(founder: VerifiedDeviceChain?) { self.founder = founder }
+    let allowsCircle: Bool
 
-    var beginning: MemberRules { MemberRules(founder: founder) }
+    init(founder: VerifiedDeviceChain?, allowsCircle: Bool = false) {
+        self.founder = founder
+        self.allowsCircle = allowsCircle
+    }
+
+    var beginning: MemberRules { MemberRules(founder: founder, allowsCircle: allowsCircle) }
 
     mutating func apply(
         _ link: UnverifiedLink, by key: VerifyingKey, chainID: ChainID, isVerified: Bool
     ) throws(TrustError) {
         let number = link.sequenceNumber
         guard number == 0 else { throw TrustError(.linkUnsupported, at: number) }
+        let stated = try VaultFoundation(decoding: link)
+        if stated.purpose?.terms != nil {
+            guard allowsCircle else { throw TrustError(.linkUnsupported, at: number) }
+            guard link.sealedPart.isEmpty else { throw TrustError(.linkMalformed, at: number) }
+        }
         guard let founder else {
-            foundation = try VaultFoundation(decoding: link)
+            foundation = stated
             return
         }
         guard let device = founder.devices.first(where: { $0.keys.signing == key }) else {
             throw TrustError(.signerUnknown, at: number)
         }
-        let stated = try VaultFoundation(decoding: link)
         // The founder's chain as it stood then: a device revoked later founded rightly.
         guard let head = founder.links.firstIndex(where: { $0.hash == stated.deviceChainHead }) else {
             throw TrustError(.founderDiffers, at: number)

@@ -25,6 +25,8 @@ package struct MemberError: Error, Equatable, Sendable, CustomStringConvertible 
         case notPermitted = "trust.member.not-permitted"
         /// An owner is lowered or removed by somebody who has no right to it.
         case outranked = "trust.member.outranked"
+        /// A circle is armed before all of its contacts have accepted.
+        case consentRequired = "recovery.consent-required"
     }
 
     package let code: Code

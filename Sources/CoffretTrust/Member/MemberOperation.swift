@@ -8,8 +8,10 @@ package enum MemberRole: UInt8, Sendable, Comparable {
     case owner = 1
     case writer = 2
     case viewer = 3
+    /// Somebody who helps to bring an account back; in circles alone.
+    case contact = 4
 
-    package var writes: Bool { self != .viewer }
+    package var writes: Bool { self < .viewer }
 
     package static func < (left: MemberRole, right: MemberRole) -> Bool { left.rawValue < right.rawValue }
 }
@@ -61,6 +63,8 @@ package struct EpochOpening: Equatable, Sendable {
 ///     {0: 4, 1: a, 2: h, 3: [+ [account, role]], ?8, ?9, ?10..14}                                    changes roles; role 0 removes
 ///     {0: 6, 1: a, 2: h}                                                                             leaves, or declines
 ///     {0: 7, 1: a, 2: h, ?8, ?9, ?10..14}                                                            states
+/// Operations 20 to 23 are `CircleOperation`s.
+///
 ///     8: [+ account]  confirms     9: [+ [account, device head, identity head or empty]]  heads
 ///     10: epoch  11: commitment  12: split key's commitment  13: hash of the history object  14: epoch of the checkpoint
 ///
@@ -73,6 +77,7 @@ package struct MemberOperation: Equatable, Sendable {
         case changeRoles([RoleChange])
         case leave
         case state
+        case circle(CircleOperation)
     }
 
     package struct RoleChange: Equatable, Sendable {
@@ -109,7 +114,7 @@ package struct MemberOperation: Equatable, Sendable {
     package var changesRights: Bool {
         switch kind {
         case .add, .changeRoles: true
-        case .accept, .leave, .state: false
+        case .accept, .leave, .state, .circle: false
         }
     }
 
@@ -125,7 +130,7 @@ package struct MemberOperation: Equatable, Sendable {
         switch kind {
         case .leave: [accountID]
         case .changeRoles(let changes): changes.filter { $0.role == nil }.map(\.accountID)
-        case .add, .accept, .state: []
+        case .add, .accept, .state, .circle: []
         }
     }
 }
@@ -140,6 +145,7 @@ extension MemberOperation {
         case .changeRoles: 4
         case .leave: 6
         case .state: 7
+        case .circle(let operation): operation.code
         }
     }
 
@@ -166,6 +172,7 @@ extension MemberOperation {
                             encoder.encode(unsigned: UInt64(change.role?.rawValue ?? 0))
                         }
                     }
+                case .circle(let operation): operation.encode(to: &map)
                 case .leave, .state: break
                 }
                 encodeRest(&map)
@@ -217,7 +224,7 @@ extension MemberOperation {
         var map = try decoder.readMapHeader()
         try decoder.expectKey(0, in: &map)
         let code = try decoder.readUnsigned()
-        guard [2, 3, 4, 6, 7].contains(code) else {
+        guard [2, 3, 4, 6, 7].contains(code) || CircleOperation.codes ~= code else {
             while try decoder.readUnsignedKey(in: &map) != nil { try decoder.skipItem() }
             return nil
         }
@@ -233,7 +240,8 @@ extension MemberOperation {
             kind = .accept(addingLink: try readHash(&decoder))
         case 4: kind = .changeRoles(try readRoleChanges(&decoder, &map))
         case 6: kind = .leave
-        default: kind = .state
+        case 7: kind = .state
+        default: kind = .circle(try CircleOperation(code: code, from: &decoder, &map))
         }
         let rest = code == 4 || code == 7 ? try readRest(&decoder, &map) : Rest()
         guard map.remaining == 0 else { throw CBORError(.unexpectedKey, byteOffset: start) }
@@ -320,7 +328,7 @@ extension MemberOperation {
     }
 
     /// One item or more, ascending by the bytes that `order` gives.
-    private static func readList<Item>(
+    static func readList<Item>(
         _ decoder: inout CBORDecoder, order: (Item) -> [UInt8],
         _ read: (inout CBORDecoder) throws(CBORError) -> Item
     ) throws(CBORError) -> [Item] {
@@ -338,14 +346,14 @@ extension MemberOperation {
         return items
     }
 
-    private static func readAccount(_ decoder: inout CBORDecoder) throws(CBORError) -> ChainID {
+    static func readAccount(_ decoder: inout CBORDecoder) throws(CBORError) -> ChainID {
         guard let id = ChainID(try decoder.readBytes(count: ChainID.byteCount)) else {
             preconditionFailure("an id has 32 bytes")
         }
         return id
     }
 
-    private static func readHash(_ decoder: inout CBORDecoder) throws(CBORError) -> Bytes32 {
+    static func readHash(_ decoder: inout CBORDecoder) throws(CBORError) -> Bytes32 {
         guard let hash = Bytes32(try decoder.readBytes(count: 32)) else { preconditionFailure("a hash has 32 bytes") }
         return hash
     }

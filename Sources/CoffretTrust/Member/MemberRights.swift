@@ -38,11 +38,14 @@ package struct MemberEffect: Equatable, Sendable {
     /// Whether it ends somebody's reading: it removes a member or lets one leave, or states a head of a member behind a
     /// revocation or a recovery (K3).
     package let endsReading: Bool
+    /// What it does in a circle.
+    package let circle: CircleOperation?
 
     package init(
         number: Int, hash: Bytes32, accountID: ChainID, deviceID: UniqueID, roleChanges: [ChainID: MemberRole?],
         accepts: Set<ChainID>, confirms: Set<ChainID>, heads: [ChainID: Bytes32], opensEpoch: Bool,
-        keyCommitment: Bytes32?, splitKeyCommitment: Bytes32?, endsReading: Bool
+        keyCommitment: Bytes32?, splitKeyCommitment: Bytes32?, endsReading: Bool,
+        circle: CircleOperation? = nil
     ) {
         self.number = number
         self.hash = hash
@@ -56,6 +59,7 @@ package struct MemberEffect: Equatable, Sendable {
         self.keyCommitment = keyCommitment
         self.splitKeyCommitment = splitKeyCommitment
         self.endsReading = endsReading
+        self.circle = circle
     }
 }
 
@@ -63,6 +67,7 @@ extension MemberEffect {
     /// Whether who reads no sealed part has to take it for a plain checkpoint (C3).
     package var looksPlain: Bool {
         number > 0 && roleChanges.isEmpty && accepts.isEmpty && confirms.isEmpty && !opensEpoch && !endsReading
+            && circle == nil
     }
 }
 

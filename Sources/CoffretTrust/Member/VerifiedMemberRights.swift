@@ -22,6 +22,8 @@ package struct VerifiedMemberRights: Equatable, Sendable {
     package private(set) var rights = MemberRights()
     /// Commitments to the vault's keys by epoch, those of later epochs by their links.
     package private(set) var keyCommitments: [UInt32: Bytes32] = [:]
+    /// Of a circle, as its chain has it, with links that lack confirmation; see `circle(known:)`.
+    private(set) var circleState: CircleState?
     private var newest: VerifiedLink
 
     package var count: Int { links.count }
@@ -32,14 +34,18 @@ package struct VerifiedMemberRights: Equatable, Sendable {
 
     /// Begins with link 0.
     ///
+    /// - Parameter allowsCircle: false: the chain of a circle is `.linkUnsupported`.
     /// - Throws: `TrustError`, as `VerifiedMemberChain.verify` does.
     package init(
-        founding link: UnverifiedLink, founder: AccountDevices, chain: VerifiedDeviceChain, vaultID: VaultID? = nil
+        founding link: UnverifiedLink, founder: AccountDevices, chain: VerifiedDeviceChain, vaultID: VaultID? = nil,
+        allowsCircle: Bool = false
     ) throws(TrustError) {
-        let founded = try VerifiedMemberChain.verify([link], founder: chain, vaultID: vaultID)
+        let founded = try VerifiedMemberChain.verify(
+            [link], founder: chain, vaultID: vaultID, allowsCircle: allowsCircle)
         self.vaultID = founded.vaultID
         foundation = founded.foundation
         newest = founded.links[0]
+        circleState = foundation.purpose?.terms.map(CircleState.init)
         guard let hash = Bytes32(newest.hash), let head = Bytes32(foundation.deviceChainHead),
             let place = founder.position(of: head), let signer = founder.signer(link.signerKey, at: place)
         else { throw TrustError(.founderDiffers, at: 0) }
@@ -80,6 +86,7 @@ package struct VerifiedMemberRights: Equatable, Sendable {
             default: throw MemberError(.linkBroken, at: number)
             }
         }
+        guard circleState == nil || link.sealedPart.isEmpty else { throw MemberError(.linkMalformed, at: number) }
         let operation = try MemberOperation(decoding: link)
         let check = MemberCheck(operation: operation, number: number, chain: self, accounts: accounts)
         let signer = try check.signer(of: link)
@@ -127,6 +134,7 @@ package struct VerifiedMemberRights: Equatable, Sendable {
     private mutating func fold(_ effect: MemberEffect) {
         links.append(effect)
         rights.fold(effect)
+        if let operation = effect.circle { circleState?.fold(operation, by: effect.accountID, link: effect.number) }
     }
 }
 
@@ -138,12 +146,14 @@ extension BidirectionalCollection<MemberEffect> {
 }
 
 extension MemberOperation {
+    fileprivate var circle: CircleOperation? { if case .circle(let operation) = kind { operation } else { nil } }
+
     fileprivate var roleChanges: [ChainID: MemberRole?] {
         switch kind {
         case .add(let head, let role): [head.accountID: role]
         case .changeRoles(let changes): Dictionary(uniqueKeysWithValues: changes.map { ($0.accountID, $0.role) })
         case .leave: [accountID: nil]
-        case .accept, .state: [:]
+        case .accept, .state, .circle: [:]
         }
     }
 
@@ -153,13 +163,13 @@ extension MemberOperation {
 }
 
 /// The checks of one link against the state before it.
-private struct MemberCheck {
+struct MemberCheck {
     let operation: MemberOperation
     let number: UInt64
     let chain: VerifiedMemberRights
     let accounts: [ChainID: AccountDevices]
 
-    private var before: MemberRights { chain.rights }
+    var before: MemberRights { chain.rights }
 
     /// Heads that the link states, by account; the signer's own counts as stated too.
     var stated: [ChainID: Bytes32] {
@@ -217,40 +227,50 @@ private struct MemberCheck {
             number: chain.count, hash: hash, accountID: operation.accountID, deviceID: device,
             roleChanges: operation.roleChanges, accepts: operation.accepts, confirms: Set(operation.confirms),
             heads: stated, opensEpoch: operation.opening != nil, keyCommitment: operation.opening?.keyCommitment,
-            splitKeyCommitment: operation.opening?.splitKeyCommitment, endsReading: endsReading)
+            splitKeyCommitment: operation.opening?.splitKeyCommitment, endsReading: endsReading,
+            circle: operation.circle)
     }
 
     /// Rule 5.
     func checkPermission(signedBy device: UniqueID) throws(MemberError) {
         guard let member = before.members[operation.accountID] else { throw refused }
         let isOwner = member.owns
+        if let circle = chain.circleState {
+            try checkCircle(circle, by: member)
+            return try checkRest(isOwner: isOwner, writes: member.writes)
+        }
         switch operation.kind {
         case .add(let head, let role):
-            guard isOwner, chain.foundation.purpose == nil, before.members[head.accountID] == nil,
+            guard isOwner, role != .contact, chain.foundation.purpose == nil, before.members[head.accountID] == nil,
                 before.members.count < VerifiedMemberRights.memberCountMax,
                 role != .owner || ownersLeft < VerifiedMemberRights.ownerCountMax
             else { throw refused }
-        case .accept(let adding):
-            guard !member.hasAccepted, chain.links[member.addedAt].hash == adding else { throw refused }
+        case .accept(let adding): try checkAcceptance(adding, by: member)
         case .changeRoles(let changes):
             guard isOwner else { throw refused }
             try checkRoles(changes, by: member)
         case .leave:
             guard !isOwner || acceptedOwners > 1 else { throw refused }
         case .state: break
+        case .circle: throw refused
         }
         try checkRest(isOwner: isOwner, writes: member.writes)
         if let opening = operation.opening { try check(opening, isOwner: isOwner, device: device) }
     }
 
-    private var refused: MemberError { MemberError(.notPermitted, at: number) }
+    func checkAcceptance(_ adding: Bytes32, by member: Member) throws(MemberError) {
+        guard !member.hasAccepted, chain.links[member.addedAt].hash == adding else { throw refused }
+    }
+
+    var refused: MemberError { MemberError(.notPermitted, at: number) }
     private var acceptedOwners: Int { before.members.values.count(where: \.owns) }
     private var ownersLeft: Int { before.members.values.count { $0.role == .owner } }
 
     private func checkRoles(_ changes: [MemberOperation.RoleChange], by signer: Member) throws(MemberError) {
         var (owners, all) = (acceptedOwners, ownersLeft)
         for change in changes {
-            guard let target = before.members[change.accountID], target.role != change.role else { throw refused }
+            guard let target = before.members[change.accountID], target.role != change.role, change.role != .contact
+            else { throw refused }
             if target.role == .owner {
                 if change.accountID != operation.accountID {
                     guard let rank = target.ownerSince, let own = signer.ownerSince, own < rank else {

@@ -71,7 +71,7 @@ package struct Memberships: ServerMessage {
     package struct Entry: Equatable, Sendable, CBORRecord {
         package let zone: [UInt8]
         package let founder: [UInt8]
-        /// 1 owner, 2 writer, 3 viewer.
+        /// 1 owner, 2 writer, 3 viewer, 4 contact.
         package let role: UInt8
         /// 1 added, 2 member.
         package let state: UInt8
@@ -79,6 +79,7 @@ package struct Memberships: ServerMessage {
         package let adder: [UInt8]
         /// The number of the chain's newest link.
         package let number: UInt64
+        /// 0: a circle.
         package let epoch: UInt32
 
         package init(
