@@ -128,7 +128,7 @@ extension StoreCheck {
                         _ = try world.store.upload([1], at: 0, of: 1, address: account.id, in: id, by: account.owner)
                     } == .forbidden)
             }
-            #expect(code { _ = try world.store.state(id, for: stranger.owner) } == .zoneUnknown)
+            #expect(code { _ = try world.store.head(id, for: stranger.owner) } == .zoneUnknown)
             let found = try world.store.memberships(of: circle.contacts[0].owner).entries
             #expect(found.map(\.epoch) == [0] && found.map(\.role) == [4] && found.map(\.state) == [2])
             #expect(try world.store.memberships(of: circle.founder.owner).entries.map(\.epoch) == [0])
