@@ -53,7 +53,7 @@ struct SampleCodeTests {
         try Data(program.utf8).write(to: URL(fileURLWithPath: file))
         var arguments = ["swiftc", "-typecheck", "-swift-version", "6", "-I", Self.modules.path + "/Modules"]
         let sodium = SharedData.packageRoot.appendingPathComponent("Sources/CSodium/module.modulemap")
-        let built = ["CGcrypt", "COpenSSL", "CPlatform"].map { name in
+        let built = ["CGcrypt", "CGFShare", "COpenSSL", "CPlatform"].map { name in
             Self.modules.appendingPathComponent("\(name).build/module.modulemap")
         }
         for map in [sodium] + built { arguments += ["-Xcc", "-fmodule-map-file=\(map.path)"] }
