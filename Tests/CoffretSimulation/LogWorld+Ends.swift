@@ -111,7 +111,6 @@ extension LogWorld {
         try one.sync()
         let before = two.repository.readCount
         let received = try two.sync().receivedCount
-        if rules.fault == .readsAll { _ = two.repository.fsck() }
         let count = (two.repository.readCount - before) / max(received, 1)
         tell("one entry costs \(count) reads")
         guard try two.shown(key) == line else { throw SimulationFailure("a line does not come") }

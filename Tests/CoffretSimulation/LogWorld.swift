@@ -48,8 +48,6 @@ package enum LogWorldFault: CaseIterable, Sendable {
     case keepsClearText
     /// The server answers whoever asks.
     case servesStrangers
-    /// A sync reads all that there is.
-    case readsAll
 }
 
 /// One world: from its seed to one state on all devices.
