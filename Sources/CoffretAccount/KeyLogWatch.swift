@@ -66,19 +66,20 @@ extension Account {
     ///   - isFollowed: all chains were followed just now, so that what the log has more was withheld. It is read then only where a
     ///     chain has a link that was not looked for, and once a day; else always.
     ///   - isRestored: the server was put back: what was known of its log is forgotten, and its key is kept.
-    ///   - stated: checkpoints in entries of others that came since the last reading. What is none of this log says nothing.
+    ///   - stated: checkpoints in entries of others that came since the last reading, with the times of these. What is none of this
+    ///     log, or older than the first reading here, says nothing.
     /// - Returns: nil where it was not read.
     /// - Throws: a `KeyLogError`, after both notes were written down; an `AccountError`.
     @discardableResult
     package func checkKeyLog(
-        isFollowed: Bool, isRestored: Bool = false, stated: [[UInt8]] = []
+        isFollowed: Bool, isRestored: Bool = false, stated: [[UInt8]: Milliseconds] = [:]
     ) throws -> KeyLogView? {
         let file = try KeyLogFile(of: store)
         let chains = try keyLogChains()
         var known = file.read()
-        if isRestored { known = known?.begunAnew }
-        // Kept until they were compared; who says that the server was put back knows that they are of the log before.
-        if !isRestored, !stated.isEmpty, var view = known {
+        if isRestored { known = known?.begunAnew(at: clock.now) }
+        // Kept until they were compared.
+        if !stated.isEmpty, var view = known {
             view.take(stated: stated)
             if view != known { try file.write(view) }
             known = view
@@ -92,7 +93,7 @@ extension Account {
         let key = try connection.send("GET", "/v1/log/key").body
         let verifier = try KeyLogVerifier(
             text: String(decoding: key.last == 0x0A ? key.dropLast() : key, as: UTF8.self))
-        let view = known ?? KeyLogView(verifier: verifier)
+        let view = known ?? KeyLogView(verifier: verifier, begunAt: clock.now)
         guard view.verifier == verifier else { throw KeyLogError(.keyDiffers, at: verifier.name) }
         do {
             var reading = try KeyLogReading(view, note: response.body, chains: chains)
@@ -100,8 +101,6 @@ extension Account {
                 try reading.take(try connection.send("GET", "/v1/log/tile/" + tile.path).body)
             }
             var read = try reading.finished(now: clock.now, isFollowed: isFollowed)
-            // Also those that came before a log was ever read.
-            if !isRestored { read.take(stated: stated) }
             for note in read.stated {
                 try compare(note, with: read, file)
                 read.forget(stated: note)

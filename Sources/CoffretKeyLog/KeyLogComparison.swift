@@ -75,7 +75,7 @@ package struct KeyLogComparison: Sendable {
         guard range.size == other.size, range.root == other.root else {
             throw KeyLogError(.forked, at: String(other.size))
         }
-        var view = KeyLogView(verifier: verifier)
+        var view = KeyLogView(verifier: verifier, begunAt: 0)
         (view.range, view.checkpoint) = (range, other)
         reading = try KeyLogReading(view, note: own.note, chains: [])
     }

@@ -42,8 +42,13 @@ package struct KeyLogView: Equatable, Sendable {
     package private(set) var stated: [[UInt8]] = []
     static let statedCountMax = 16
 
+    /// Since when this log is read. What others stated before may be of a log that a server lost.
+    var begunAt: Milliseconds
+
     /// A log of which nothing was read.
-    package init(verifier: KeyLogVerifier) { self.verifier = verifier }
+    package init(verifier: KeyLogVerifier, begunAt: Milliseconds) {
+        (self.verifier, self.begunAt) = (verifier, begunAt)
+    }
 
     /// Whether a log is to be read: for a link that was not looked for, one that did not come, a checkpoint that somebody states,
     /// or after a time without.
@@ -55,19 +60,24 @@ package struct KeyLogView: Equatable, Sendable {
         }
     }
 
-    /// Takes checkpoints that others state. What is none of this log says nothing, and the one that is known needs no look.
-    package mutating func take(stated notes: [[UInt8]]) {
-        for note in notes where note != checkpoint?.note && !stated.contains(note) {
-            guard (try? KeyLogCheckpoint(verifying: note, by: verifier)) != nil else { continue }
-            stated = stated.suffix(Self.statedCountMax - 1) + [note]
-        }
+    /// Takes checkpoints that others state, with the times of their entries. What is none of this log, or older than the first reading
+    /// of it here, says nothing, and the one that is known needs no look.
+    package mutating func take(stated notes: [[UInt8]: Milliseconds]) {
+        for (note, time) in notes.sorted(by: { $0.value < $1.value }) where time > begunAt { keep(stated: note) }
+    }
+
+    mutating func keep(stated note: [UInt8]) {
+        guard note != checkpoint?.note, !stated.contains(note),
+            (try? KeyLogCheckpoint(verifying: note, by: verifier)) != nil
+        else { return }
+        stated = stated.suffix(Self.statedCountMax - 1) + [note]
     }
 
     /// A checkpoint was found to be of this log.
     package mutating func forget(stated note: [UInt8]) { stated.removeAll { $0 == note } }
 
     /// Forgets what was read, and keeps the key: a person said that the server was put back.
-    package var begunAnew: KeyLogView { KeyLogView(verifier: verifier) }
+    package func begunAnew(at now: Milliseconds) -> KeyLogView { KeyLogView(verifier: verifier, begunAt: now) }
 }
 
 /// Reads a log up to a checkpoint: it says which bundle is needed next, and takes its bytes. No I/O.

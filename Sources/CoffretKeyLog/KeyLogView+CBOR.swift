@@ -3,16 +3,16 @@
 internal import CoffretBase
 
 extension KeyLogView {
-    private static let version: UInt64 = 2
+    private static let version: UInt64 = 3
     private static let chainCountMax = 1 << 16
     private static let aheadCountMax = 1 << 12
     package static let byteCountMax = 16 << 20
 
-    /// Layout, deterministic CBOR: [2, key, note / empty, size, [* hash], time / null, [* [label, count, [* [number, hash]],
-    /// time / null]], [* note]]. Spec: Spec/log.md section 5.
+    /// Layout, deterministic CBOR: [3, key, note / empty, size, [* hash], time / null, [* [label, count, [* [number, hash]],
+    /// time / null]], [* note], begun at]. Spec: Spec/log.md section 5.
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 8)
+            encoder.encodeArrayHeader(count: 9)
             encoder.encode(unsigned: Self.version)
             encoder.encode(text: verifier.text)
             encoder.encode(bytes: checkpoint?.note ?? [])
@@ -35,6 +35,7 @@ extension KeyLogView {
             }
             encoder.encodeArrayHeader(count: stated.count)
             for note in stated { encoder.encode(bytes: note) }
+            encoder.encode(signed: begunAt)
         }
     }
 
@@ -51,11 +52,11 @@ extension KeyLogView {
 
     private static func read(from decoder: inout CBORDecoder) throws(CBORError) -> KeyLogView {
         let malformed = CBORError(.unexpectedItem, byteOffset: 0)
-        try decoder.readArrayHeader(count: 8)
+        try decoder.readArrayHeader(count: 9)
         guard try decoder.readUnsigned() == version,
             let verifier = try? KeyLogVerifier(text: decoder.readText(byteCountMax: KeyLogVerifier.byteCountMax))
         else { throw malformed }
-        var view = KeyLogView(verifier: verifier)
+        var view = KeyLogView(verifier: verifier, begunAt: 0)
         let note = try decoder.readBytes(countMax: KeyLogCheckpoint.byteCountMax)
         if !note.isEmpty {
             guard let checkpoint = try? KeyLogCheckpoint(verifying: note, by: verifier) else { throw malformed }
@@ -82,8 +83,9 @@ extension KeyLogView {
             view.chains[label] = chain
         }
         for _ in 0..<(try count(from: &decoder, max: statedCountMax)) {
-            view.take(stated: [try decoder.readBytes(countMax: KeyLogCheckpoint.byteCountMax)])
+            view.keep(stated: try decoder.readBytes(countMax: KeyLogCheckpoint.byteCountMax))
         }
+        view.begunAt = try decoder.readSigned()
         return view
     }
 

@@ -1,7 +1,7 @@
 // Requests of a sync to the server, and the replies. The one thing to keep true: all of it is values, so that a
 // simulator, a test and the real program drive the same sync.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretHistory
 package import CoffretStorage
 package import CoffretTrust
@@ -135,8 +135,8 @@ package struct LogReport: Equatable, Sendable {
     package var isPresentHere = false
     /// The head that the server shows at the end, by address.
     package var serverHead: [UInt8]?
-    /// Checkpoints of the server's log in entries of others that came; nobody has looked at them.
-    package var keyLogNotes: [[UInt8]] = []
+    /// Checkpoints of the server's log in entries of others that came, with the times of these; nobody has looked at them.
+    package var keyLogNotes: [[UInt8]: Milliseconds] = [:]
 
     package init() {}
 }

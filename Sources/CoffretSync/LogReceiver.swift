@@ -60,7 +60,7 @@ final class LogReceiver {
     /// Sealed words of entries that came, of the own account's other devices (E9).
     private(set) var statements: [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] = []
     /// Checkpoints of a server's log in entries that came, of other devices: not looked at.
-    private(set) var keyLogNotes: [[UInt8]] = []
+    private(set) var keyLogNotes: [[UInt8]: Milliseconds] = [:]
     private static let keyLogNoteCountMax = 16
     private(set) var takenCount = 0
     private(set) var refusedCount = 0
@@ -205,10 +205,11 @@ final class LogReceiver {
         {
             statements.append((signed.context.deviceID, signed.context.instance, bytes))
         }
-        if let note = signed.body.keyLogNote, signed.context.deviceID != repository.author.deviceID,
-            !keyLogNotes.contains(note)
-        {
-            keyLogNotes = keyLogNotes.suffix(Self.keyLogNoteCountMax - 1) + [note]
+        if let note = signed.body.keyLogNote, signed.context.deviceID != repository.author.deviceID {
+            keyLogNotes[note] = max(keyLogNotes[note] ?? .min, signed.body.time)
+            if keyLogNotes.count > Self.keyLogNoteCountMax, let oldest = keyLogNotes.min(by: { $0.value < $1.value }) {
+                keyLogNotes[oldest.key] = nil
+            }
         }
     }
 

@@ -155,8 +155,8 @@ package struct SyncReport: Equatable, Sendable {
     package var waitsForWord: WaitingLink?
     /// K8: links for which this account's person has to speak.
     package var unconfirmed: [Int] = []
-    /// Checkpoints of the server's log in entries of others that came; nobody has looked at them.
-    package var keyLogNotes: [[UInt8]] = []
+    /// Checkpoints of the server's log in entries of others that came, with the times of these; nobody has looked at them.
+    package var keyLogNotes: [[UInt8]: Milliseconds] = [:]
 
     package init() {}
 
@@ -191,7 +191,7 @@ package struct SyncReport: Equatable, Sendable {
         (role, memberCount, waitsForWord) = (logs.role, logs.memberCount, logs.waitsForWord)
         (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
         wrongOlderKeys += logs.wrongOlderKeys
-        keyLogNotes += logs.keyLogNotes
+        keyLogNotes.merge(logs.keyLogNotes) { max($0, $1) }
         findings += logs.findings.filter { !findings.contains($0) }
         receivedEntryCount += logs.receivedCount
         sentEntryCount += logs.sentCount

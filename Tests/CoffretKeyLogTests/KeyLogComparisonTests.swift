@@ -15,7 +15,7 @@ struct KeyLogComparisonTests {
 
     /// What somebody who read all of a log keeps of it.
     private static func view(_ log: TestLog) throws -> KeyLogView {
-        try log.read(KeyLogView(verifier: log.verifier), [])
+        try log.read(KeyLogView(verifier: log.verifier, begunAt: 0), [])
     }
 
     /// Compares a note, with tiles and entries as `log` has them.
@@ -75,7 +75,7 @@ struct KeyLogComparisonTests {
             #expect(try Self.compare(note, with: view, at: log) == nil)
         }
         var view2 = view
-        view2.take(stated: [Self.log(3).checkpoint().note, log.checkpoint().note, [1, 2]])
+        view2.take(stated: [Self.log(3).checkpoint().note: 9, log.checkpoint().note: 9, [1, 2]: 9])
         #expect(view2.stated.isEmpty, "the known one needs no look")
     }
 
@@ -113,11 +113,13 @@ struct KeyLogComparisonTests {
         log.entries = all
         var view = try Self.view(log)
         #expect(!view.isDue(for: [], rest: 1_000, now: 0))
-        view.take(stated: [note, note])
+        view.take(stated: [note: view.begunAt])
+        #expect(view.stated.isEmpty, "it was written before this log was read")
+        for _ in 0..<2 { view.take(stated: [note: view.begunAt + 1]) }
         #expect(view.stated == [note] && view.isDue(for: [], rest: 1_000, now: 0))
         #expect(KeyLogView(decoding: view.encoded) == view)
         view.forget(stated: note)
         #expect(!view.isDue(for: [], rest: 1_000, now: 0))
-        #expect(view.begunAnew.stated.isEmpty)
+        #expect(view.begunAnew(at: 7).stated.isEmpty)
     }
 }

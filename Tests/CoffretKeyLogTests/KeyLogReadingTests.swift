@@ -23,7 +23,7 @@ struct KeyLogReadingTests {
         var links = stride(from: 0, to: 600, by: 2).map { "a\($0)" }
         var bundles = 0
         var view = try log.read(
-            KeyLogView(verifier: log.verifier), [TestLog.chain("alice", links)], bundles: &bundles)
+            KeyLogView(verifier: log.verifier, begunAt: 0), [TestLog.chain("alice", links)], bundles: &bundles)
         #expect(bundles == 3)
         #expect(view.checkpoint?.size == 600)
         #expect(!view.isDue(for: [TestLog.chain("alice", links)], rest: 1_000, now: 0))
@@ -49,7 +49,7 @@ struct KeyLogReadingTests {
         let log = TestLog()
         for number in 0..<5 { log.append("a\(number)", of: "alice", at: UInt64(number)) }
         let alice = TestLog.chain("alice", (0..<5).map { "a\($0)" })
-        let view = try log.read(KeyLogView(verifier: log.verifier), [alice])
+        let view = try log.read(KeyLogView(verifier: log.verifier, begunAt: 0), [alice])
         let honest = log.entries
         log.entries.removeLast()
         expect(.rolledBack) { try log.read(view, [alice]) }
@@ -82,7 +82,7 @@ struct KeyLogReadingTests {
         let log = TestLog()
         log.append("a0", of: "alice", at: 0)
         log.append("a1", of: "alice", at: 1)
-        let new = KeyLogView(verifier: log.verifier)
+        let new = KeyLogView(verifier: log.verifier, begunAt: 0)
         expect(.entryDiffers) { try log.read(new, [TestLog.chain("alice", ["a0", "x1"])]) }
         // A link that came behind the last look is no fault; that it does not come is one.
         let ahead = try log.read(new, [TestLog.chain("alice", ["a0"])])
@@ -105,7 +105,7 @@ struct KeyLogReadingTests {
         for (text, number) in [("a0", 0), ("a1", 1), ("a2", 2), ("r1", 1), ("r2", 2)] as [(String, UInt64)] {
             log.append(text, of: "alice", at: number)
         }
-        let view = KeyLogView(verifier: log.verifier)
+        let view = KeyLogView(verifier: log.verifier, begunAt: 0)
         _ = try log.read(view, [TestLog.chain("alice", ["a0", "r1", "r2"], replaced: ["a0", "a1", "a2"])])
         expect(.entryDiffers) { try log.read(view, [TestLog.chain("alice", ["a0", "r1", "r2"])]) }
     }

@@ -125,6 +125,8 @@ struct HiddenItemTests {
         "note hide", "note passphrases", "passphrase", "recovery accept", "recovery add", "recovery ls",
         "recovery revoke",
         "recovery test", "secret-service allow", "secret-service forget", "secret-service off",
+        "contact add", "contact block", "contact invite", "contact ls", "contact me", "contact rename",
+        "contact requests", "contact rm", "contact show", "contact verify",
         "share accept", "share add", "share decline", "share leave", "share ls", "share members", "share rescue",
         "share requests", "share review", "share rm", "share role", "share item", "share note", "share restart",
         "share seen", "share activity", "share settings",

@@ -78,7 +78,7 @@ struct LyingServerLogTests {
         try bob.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         try bob.succeed("share", "requests")
         let accounts = try [first, bob].map { try #require(try $0.json("server", "status")["account"] as? String) }
-        try bob.succeed("share", "requests", "--from", accounts[0])
+        try bob.succeed("contact", "add", accounts[0], "--name", "Alice")
         try first.succeed("vault", "new", "Home")
         try first.makeNote("Ours", "--vault", "Home")
         try first.succeed("share", "add", "Home", accounts[1], "--role", "writer", "--yes")

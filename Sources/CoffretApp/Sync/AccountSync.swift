@@ -30,7 +30,7 @@ package final class AccountSync {
     /// Vaults of which others state what is not there.
     private var stated: Set<VaultID> = []
     /// Checkpoints of the server's log in entries that came, since the log was read.
-    private var keyLogNotes: [[UInt8]] = []
+    private var keyLogNotes: [[UInt8]: Milliseconds] = [:]
 
     package init(
         _ account: Account, records: SyncRecords, clock: any WallClock,
@@ -174,7 +174,7 @@ package final class AccountSync {
                 let report = try syncer.sync(
                     options, patienceMilliseconds: patienceMilliseconds, progress: progress,
                     fileProgress: fileProgress)
-                keyLogNotes += report.keyLogNotes
+                keyLogNotes.merge(report.keyLogNotes) { max($0, $1) }
                 return report
             } catch let error as SyncError where error.code == .unreachable {
                 // Why it cannot be reached says more.
@@ -200,7 +200,7 @@ package final class AccountSync {
     /// - Throws: a failure that a person has to look at, or one that may pass (`SyncTrouble`).
     package func readKeyLog(isRestored: Bool = false) throws {
         try account.checkKeyLog(isFollowed: true, isRestored: isRestored, stated: keyLogNotes)
-        keyLogNotes = []
+        keyLogNotes = [:]
     }
 
     /// Whether a sync failed because the vault has no place at the server.
