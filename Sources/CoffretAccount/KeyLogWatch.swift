@@ -1,6 +1,6 @@
 // The log of the server's links, as this device reads it. Invariant: what is kept of it moves forward only when it was in order.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP

@@ -172,9 +172,16 @@ struct HeadKeeper {
                 isReplacementDue = true
             }
         }
+        settle(&memory, pusher: pusher?.device, now: now, report: &report)
+    }
+
+    /// A head that was refused is replaced, once a minute at most.
+    private mutating func settle(
+        _ memory: inout LogMemory, pusher: MemberDevice?, now: Milliseconds, report: inout LogReport
+    ) {
         if case .refused(let isPusherAlone)? = report.refusedHead {
             report.findings.append(
-                SyncFinding(.headRefused, by: pusher?.device, mayBeServer: !isPusherAlone || pusher == nil))
+                SyncFinding(.headRefused, by: pusher, mayBeServer: !isPusherAlone || pusher == nil))
         }
         (memory.isUnjudged, memory.unjudged) = (false, [:])
         guard report.refusedHead != nil else { return }

@@ -113,9 +113,9 @@ struct KeyLogComparisonTests {
         log.entries = all
         var view = try Self.view(log)
         #expect(!view.isDue(for: [], rest: 1_000, now: 0))
-        view.take(stated: [note: view.begunAt])
+        view.take(stated: [note: 0])
         #expect(view.stated.isEmpty, "it was written before this log was read")
-        for _ in 0..<2 { view.take(stated: [note: view.begunAt + 1]) }
+        for _ in 0..<2 { view.take(stated: [note: 1]) }
         #expect(view.stated == [note] && view.isDue(for: [], rest: 1_000, now: 0))
         #expect(KeyLogView(decoding: view.encoded) == view)
         view.forget(stated: note)

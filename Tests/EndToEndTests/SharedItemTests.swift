@@ -90,7 +90,7 @@ struct SharedItemTests {
         try people.share("Home", "writer", with: bob)
         try bob.makeNote("Balcony\ntomato")
         try bob.makeNote("Cellar\nonions")
-        let owner = String(try people.account(of: alice).prefix(8))
+        let owner = "alice"
         let environment = ["COFFRET_VAULT": "Personal"]
         let list = try bob.run("ls", "--vault", "all", "--json", environment: environment)
         let rows = try JSONSerialization.jsonObject(with: Data(list.text.utf8)) as? [String: Any]

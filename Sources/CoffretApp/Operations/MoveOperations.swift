@@ -19,7 +19,12 @@ extension ItemMove: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let target = try desk.record(to)
         let isCopying = isCopy == true
-        let places = try desk.find(all: items, vault: vault, notIn: isCopying ? nil : target.vaultID)
+        let places: StoreDesk.Places
+        do {
+            places = try desk.find(all: items, vault: vault, notIn: isCopying ? nil : target.vaultID)
+        } catch let error as CoreError where error.code == .itemNotFound && !isCopying {
+            places = try desk.find(all: items, vault: target.vaultID.hex)
+        }
         guard isCopying || places.record.vaultID != target.vaultID else {
             throw CommandFailure(.usage, .inputInvalid, "that is in \"\(TextWidth.displaySafe(target.name))\" already")
         }
