@@ -48,7 +48,7 @@ extension OperationTests {
         Row(ContactVerify(), refusedAs: "sharing.contact.unknown") { ($0.contact, $0.areEqual) = ("nobody", true) },
         Row(ContactRequests()),
         Row(ContactAnswer(), refusedAs: "sharing.contact.unknown") { $0.request = "0000" },
-        Row(ItemMove(), refusedAs: "cli.input.invalid") {
+        Row(ItemMove(), refusedAs: "core.item.not-found") {
             ($0.items, $0.vault, $0.to) = (["beans"], "Personal", "Personal")
         },
         Row(ItemMove()) { ($0.items, $0.to, $0.isCopy) = (["beans"], "Personal", true) },
