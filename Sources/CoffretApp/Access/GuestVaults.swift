@@ -8,7 +8,7 @@ package import CoffretKeys
 internal import CoffretSync
 package import CoffretWire
 
-/// What a store's vaults may be used for.
+/// The uses that a store's vaults are allowed for.
 package struct GuestVaults {
     private let store: Store
     private let records: SyncRecords

@@ -40,7 +40,7 @@ struct ItemListing {
     fileprivate(set) var totalCount = 0
     /// In the order in which they were looked through.
     fileprivate(set) var vaults: [Vault] = []
-    /// Who else has a vault.
+    /// The other people who have a vault.
     fileprivate(set) var people: [VaultID: VaultOthers] = [:]
     /// Vaults that were read item by item, because they have no index yet.
     fileprivate(set) var withoutIndex: [Vault] = []

@@ -259,7 +259,7 @@ extension ShareChange: PerformedOperation {
         (answer.vault, answer.person) = (record.name, members.message(for: account))
         if let role, answer.person.role == role { throw SyncError(.memberExists, at: role.rawValue) }
         if let role, role.right.rawValue < answer.person.role.right.rawValue {
-            // Whoever holds the account now gets more by it.
+            // The role would go to the present holder of the account.
             try desk.checkUnchanged(account, sync)
         }
         try desk.surroundings.requirePassphrase(role == nil ? "remove a member" : "change a member's role")

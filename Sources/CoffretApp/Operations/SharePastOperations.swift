@@ -1,4 +1,4 @@
-// What people of a vault did, and what they have seen. Invariant: it comes from verified links and entries, and names are those
+// Deeds of a vault's people, and the values that they have seen. Invariant: it comes from verified links and entries, and names are those
 // that this person knows.
 
 internal import CoffretBase
@@ -50,7 +50,7 @@ struct MemberReading {
             (end, endedAt) = (nil, nil)
             return
         }
-        // Who leaves writes no checkpoint: then the next one bounds what there was.
+        // A leaving member writes no checkpoint: then the next one bounds the values of that time.
         let bound = state.links.indices.dropFirst(last).first { state.links[$0].checkpoint != nil }
         end = bound.map { state.states[$0].accepted } ?? state.states[state.count - 1].accepted
         endedAt = state.links[last].details?.time

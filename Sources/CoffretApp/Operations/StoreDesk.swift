@@ -92,7 +92,7 @@ package final class StoreDesk {
             {
                 return record
             }
-            // Nobody writes into another person's vault who named none.
+            // Without a named vault nothing is written into another person's.
             if let first = try store.firstVault, admits(first), try store.isFoundedHere(first) { return first }
             if let own = try vaultRecords.first(where: { try store.isFoundedHere($0) }) { return own }
             guard grant.vaults == nil else { return try firstAdmitted() }

@@ -1,4 +1,4 @@
-// What members or the server did, in words. The one thing to keep true: who is named signed it, and where the server may have
+// Findings about members and the server, in words. The one thing to keep true: the named person signed it, and where the server may have
 // done it as well, that is said.
 
 internal import CoffretHistory

@@ -1,4 +1,4 @@
-// What the account knows of people, over all its own vaults. The one thing to keep true: of two vaults that two devices made,
+// The account's facts about people, over all its own vaults. The one thing to keep true: of two vaults that two devices made,
 // both are read and the one with the lower id is written, so that all devices come to the same.
 
 internal import CoffretAccount
