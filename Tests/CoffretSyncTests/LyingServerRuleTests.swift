@@ -159,7 +159,7 @@ struct LyingServerRuleTests {
         #expect(!pages.isComplete)
     }
 
-    private static let sharing: Comment = "comes with sharing"
+    private static let sharing: Comment = "comes with the commands of recovery contacts"
 
     @Test("R25: emergency access before its time, or unrecorded", .disabled(sharing))
     func emergencyAccess() {}
