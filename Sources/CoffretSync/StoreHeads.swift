@@ -35,7 +35,7 @@ extension Store {
     package func pairingWords() throws -> [VaultID: [UInt8]] {
         var words: [VaultID: [UInt8]] = [:]
         let server = try keyring.server()?.url
-        for record in try vaults where record.kind == .synced {
+        for record in try allVaults where record.kind == .synced {
             let vault = try openVault(record.vaultID.hex, isWritable: false)
             defer { vault.close() }
             guard LogMemory(of: vault.repository).server == server else { continue }
@@ -46,7 +46,7 @@ extension Store {
 
     /// Keeps the words of the device that let this one in; the first sync must show all that they say.
     package func keep(pairingWords words: [VaultID: [UInt8]], server: String) throws {
-        for record in try vaults where record.kind == .synced {
+        for record in try allVaults where record.kind == .synced {
             guard let word = words[record.vaultID] else { continue }
             let vault = try openVault(record.vaultID.hex, isWritable: true)
             defer { vault.close() }

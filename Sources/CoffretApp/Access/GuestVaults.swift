@@ -36,7 +36,7 @@ package struct GuestVaults {
 
     /// The vault with a name, whoever founded it; without one those of `vaults` that may be used.
     package func vaults(_ name: String?, for use: GuestUse) throws -> [VaultRecord] {
-        if let name { return [try store.vaultRecord(name)] }
+        if let name { return [try store.vaultRecord(name) { !$0.isAccountVault }] }
         return try store.vaults.filter { try allows($0, for: use) }
     }
 }

@@ -51,7 +51,7 @@ extension Store {
     /// Records the keyring's generation in all vaults. One that another process is writing to is passed over: its next
     /// writer records it.
     func recordGeneration() throws {
-        for record in try vaults {
+        for record in try allVaults {
             do {
                 try open(record, isWritable: true).close()
             } catch let error as CoreError
@@ -69,7 +69,7 @@ extension Store {
     ///
     /// - Parameter isAccepted: as `UnlockedKeyring.renewInstance`.
     package func renewInstance(isAccepted: Bool = false) throws {
-        for record in try vaults {
+        for record in try allVaults {
             do {
                 try open(record, isWritable: false).close()
             } catch let error as CoreError where error.code == .storeIncomplete {}
