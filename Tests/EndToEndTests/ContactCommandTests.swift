@@ -113,6 +113,21 @@ struct ContactCommandTests {
         let list = try alice.list("contact", "ls", "--store", restored)
         #expect(list.first?["contact"] as? String == "Bob" && list.first?["state"] as? String == "linked", "\(list)")
         #expect(try alice.list("vault", "ls", "--store", restored).count == 1)
+
+        // It is listed nowhere, and verified all the same.
+        let shown = try alice.list("vault", "ls").compactMap { ($0["id"] as? String)?.prefix(32) }
+        let folder = alice.storePath + "/vaults/"
+        let folders = try FileManager.default.contentsOfDirectory(atPath: folder)
+        let hidden = try #require(folders.first { !shown.contains($0[...]) })
+        let journal = folder + hidden + "/journal/"
+        let segment = try #require(FileManager.default.contentsOfDirectory(atPath: journal).sorted().first)
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: journal + segment))
+        bytes[5_000] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: journal + segment))
+        let check = try alice.run("fsck")
+        #expect(check.exitCode == 71 && check.errorText.contains("found in \"contacts\""), "\(check.errorText)")
+        // No other vault of the store is damaged.
+        #expect(try alice.run("fsck", "--vault", "Personal").exitCode == 0)
     }
 
     @Test("R77 stolenInvitation: a link that was used first by somebody else says so, and one code is for one person")

@@ -15,13 +15,16 @@ extension VaultVerify: PerformedOperation {
 
     package func perform(on desk: StoreDesk) throws -> Answer {
         var answer = Answer()
-        for record in try desk.records(vault) {
+        // The account's own vault is looked at with all others, and told of where it is damaged.
+        let isAll = vault == nil && desk.grant.access == .control && desk.grant.vaults == nil
+        for record in try desk.records(vault) + (isAll ? desk.store.accountVaults : []) {
             let report = try desk.vault(record).check { progress in
                 try desk.work.step(progress.doneCount, of: progress.totalCount, stage: progress.phase.rawValue)
             }
+            if record.isAccountVault && report.isClean { continue }
             var message = VaultReportMessage()
             message.vault = record.vaultID.hex
-            message.name = record.name
+            message.name = record.shownName
             message.isClean = report.isClean
             message.signatureCount = report.repository.signatureCount
             message.factCount = Int(report.repository.factCount)

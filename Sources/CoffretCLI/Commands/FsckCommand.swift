@@ -17,28 +17,10 @@ enum FsckCommand {
 
     static func run(_ context: CommandContext) throws {
         let store = try CommandStore.open(context)
-        let vaults = try store.perform(VaultList()).vaults
-        let inOrder = vaults.filter(\.isDefault) + vaults.filter { !$0.isDefault }
-        var failure: CommandFailure?
-        for vault in store.namedVault.map({ [$0] }) ?? inOrder.map(\.id) {
-            do {
-                try check(vault, count: vaults.count, store, context)
-            } catch let found as CommandFailure where found.code == CLIErrorCode.storeDamaged.rawValue {
-                // The other vaults are looked at as well; what was found here is told beside them.
-                if let earlier = failure { try context.errors.line(earlier.message) }
-                failure = found
-            }
-        }
-        if let failure { throw failure }
-    }
-
-    private static func check(
-        _ vault: String, count: Int, _ store: CommandStore, _ context: CommandContext
-    ) throws {
         let progress = context.progress()
         var phase: FsckProgress.Phase?
         var request = VaultVerify()
-        request.vault = vault
+        request.vault = store.namedVault
         let answer = try store.perform(request) { work in
             let current = work.stage.flatMap(FsckProgress.Phase.init)
             if let current, current != phase {
@@ -48,13 +30,19 @@ enum FsckCommand {
             progress.update(done: work.done, total: work.total ?? work.done)
         }
         progress.end()
+        let count = try store.namedVault == nil ? answer.vaults.count : store.perform(VaultList()).vaults.count
+        var failure: CommandFailure?
         for report in answer.vaults {
             try context.print(json(report)) {
-                guard report.isClean else { return "" }
-                return context.isQuiet ? "" : summary(report, count: count)
+                guard report.isClean, !context.isQuiet else { return "" }
+                return summary(report, count: count)
             }
-            guard report.isClean else { throw damage(report) }
+            guard !report.isClean else { continue }
+            // What was found in one vault is told beside the others.
+            if let earlier = failure { try context.errors.line(earlier.message) }
+            failure = damage(report)
         }
+        if let failure { throw failure }
     }
 
     private static func unit(of phase: FsckProgress.Phase) -> String {
