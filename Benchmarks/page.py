@@ -64,7 +64,8 @@ def figures(store, title, seconds=900):
         found = subprocess.run([COFFRET, "show", title], env=store.asking, capture_output=True, text=True)
         if found.returncode == 0:
             taken = json.loads(found.stdout[found.stdout.index("{"):found.stdout.rindex("}") + 1])
-            run([COFFRET, "rm", "--yes", title], env=store.asking)
+            # In the trash it would be found by the next run over the same store.
+            run([COFFRET, "rm", "--yes", "--permanently", title], env=store.asking)
             if "failed" in taken:
                 sys.exit(f"bench: {title}: {taken['failed']}")
             return taken
