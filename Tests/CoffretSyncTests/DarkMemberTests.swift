@@ -1,6 +1,7 @@
 // Members whom a lying server keeps in the dark of a removal or a revocation, and what they build on meanwhile (Spec/history.md, Spec/sharing.md).
 
 import CoffretBase
+import CoffretCrypto
 import CoffretHistory
 import CoffretLogs
 import CoffretSimulation
@@ -91,5 +92,41 @@ struct DarkMemberTests {
         try settle(one, three, four)
         let texts = try three.facts().filter { $0.key == key }
         #expect(texts.count == 2, "\(texts)")
+    }
+
+    @Test(
+        "R70: a member's device is revoked, and the member says nothing more: others hold its words back, open a key and close it"
+    )
+    func revokedUnheard() throws {
+        let circle = try MemberSyncTests.circle(.writer, .writer)
+        let (one, three) = (circle.people[0].devices[0], circle.people[2].devices[0])
+        let member = circle.people[1]
+        let lost = try member.addDevice()
+        try lost.sync()
+        try lost.put(LogDevice.text(3), "in time\n")
+        for device in [lost, one, three] { try device.hurry() }
+        // The member revokes it, sets no identity, and is not seen again. Others have not heard: they read what it writes.
+        try lost.put(LogDevice.text(4), "nobody has heard\n")
+        let late = try member.stolenPush(of: lost)
+        try member.revoke(lost, by: member.devices[0])
+        let epoch = one.repository.keys.currentEpoch
+        // Then they hear: before a push a key is due, and what comes of that device is held back.
+        three.serverAlso = late
+        try one.put(LogDevice.text(8), "news\n")
+        var isStale = false
+        one.intercept = { request in
+            if case .push(let push) = request, push.epoch == epoch { isStale = true }
+            return nil
+        }
+        try one.hurry()
+        #expect(!isStale, "nothing is pushed under the key that the lost device has")
+        #expect(one.repository.keys.currentEpoch == epoch + 1 && lost.vaultKeys[epoch + 1] == nil)
+        try three.hurry()
+        #expect(try three.shown(LogDevice.text(4)) == nil && three.shown(LogDevice.text(3)) == "in time\n")
+        one.serverAlso = late
+        try three.put(LogDevice.text(9), "and on\n")
+        try settle(three, one)
+        #expect(try one.shown(LogDevice.text(4)) == nil && one.shown(LogDevice.text(8)) == "news\n")
+        #expect(try one.shown(LogDevice.text(9)) == "and on\n" && one.sync().memberCount == 3)
     }
 }
