@@ -128,7 +128,7 @@ internal import Glibc
         let watch = LockWatch(store, environment) { [unowned self] in
             let now = Self.clock
             close()
-            show(locked: "since \(now), by the agent")
+            show(locked: "Since \(now), by the agent.")
         }
         guard let watch else { return show(locked: "The agent does not let the window in.") }
         self.watch = watch

@@ -35,6 +35,11 @@ WITHOUT_KEY = f"""(() => {{
   return [...window.actions].filter((node) => node.getClientRects().length > 0 && !node.disabled && !isReached(node)).map((node) => node.outerHTML.slice(0, 140));
 }})()"""
 
+STICKING_OUT = """[...document.querySelectorAll("dialog[open] button")].filter((button) => {
+  const [inner, outer] = [button.getBoundingClientRect(), button.closest("dialog").getBoundingClientRect()];
+  return inner.left < outer.left || inner.right > outer.right;
+}).map((button) => button.innerText)"""
+
 
 def check(what, holds, seen=""):
     if not holds:
@@ -78,6 +83,7 @@ class Person:
         """A picture in both looks, and what axe finds. Each action on it has a key, once all have been counted since the page began."""
         check("actions are counted", self.evaluate("window.actionCount") > 0)
         check(f"each action has a key: {name}", (found := self.evaluate(WITHOUT_KEY)) == [], found)
+        check(f"no button sticks out of its sheet: {name}", (found := self.evaluate(STICKING_OUT)) == [], found)
         for look in ["light", "dark"]:
             self.page.emulate_media(color_scheme=look, reduced_motion="reduce")
             self.wait(f"{name}, {look}", f"document.documentElement.dataset.theme === '{look}'")

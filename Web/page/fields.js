@@ -138,7 +138,7 @@ export function fieldsPane(item, tile) {
  * Fields that a new item of a kind begins with: name, label, kind.
  * @type {Record<string, [string, string, string][]>}
  */
-const standard = { login: [["username", "username", "text"], ["password", "password", "secret"], ["url", "website", "url"], ["totp", "one-time code", "totp"]] };
+const standard = { login: [["username", "Username", "text"], ["password", "Password", "secret"], ["url", "Website", "url"], ["totp", "One-time code", "totp"]] };
 
 /**
  * The form of an item: empty secret lines leave secrets as they are.

@@ -71,7 +71,7 @@ export const isUnsaved = () => editor !== null && (editor.isChanged || editor.is
 export const saveItem = () => editor?.save() ?? Promise.resolve(true);
 
 /**
- * Opens what is selected; the newest wish wins.
+ * Shows what is selected; the newest wish wins. Nobody is asked for a passphrase of a note but who opens it.
  * @param {{ focuses?: boolean, isAtEnd?: boolean }} [options]
  */
 export async function showSelected(options = {}) {
@@ -81,7 +81,7 @@ export async function showSelected(options = {}) {
   if (own !== serial) return;
   if (!wanted) { item = null; draw(); return; }
   try {
-    const read = await ask("item.read", { item: wanted, vault: state.vault, ...(state.front.front === "tab" ? { asksNobody: true } : {}) });
+    const read = await ask("item.read", { item: wanted, vault: state.vault, ...(options.focuses && state.front.front !== "tab" ? {} : { asksNobody: true }) });
     if (own !== serial) return;
     item = read;
     state.selected = read.id;
