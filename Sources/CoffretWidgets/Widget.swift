@@ -52,6 +52,13 @@ package import CGTK
     /// Shows another text in a label.
     package func say(_ text: String) { unsafe gtk_label_set_text(opaque, text) }
 
+    /// Shows what was wrong, or that something is under way, which looks like no fault.
+    package func say(_ text: String, isFault: Bool) {
+        say(text)
+        unsafe gtk_widget_remove_css_class(widget, isFault ? "dim" : "complaint")
+        add(style: isFault ? "complaint" : "dim")
+    }
+
     // MARK: Signals
 
     private final class Action {

@@ -18,6 +18,8 @@ internal import Glibc
     private let unlocked: () -> Void
     /// While the agent judges.
     private var asking: StoreUnlocking?
+    /// Enter was pressed again meanwhile.
+    private var asksNext = false
 
     init(_ store: String, _ environment: ProcessEnvironment, unlocked: @escaping () -> Void) {
         (self.store, self.environment, self.unlocked) = (store, environment, unlocked)
@@ -39,19 +41,21 @@ internal import Glibc
     /// - Parameter reason: why and since when; nil before the first time.
     func appear(_ reason: String?) {
         self.reason.say(reason ?? "Your passphrase opens it.")
-        complaint.say("")
+        complain("")
         _ = unsafe gtk_widget_grab_focus(entry.widget)
     }
 
     private func unlock() {
-        guard asking == nil else { return }
+        guard asking == nil else {
+            asksNext = true
+            return
+        }
         guard unsafe strlen(gtk_editable_get_text(entry.opaque)!) > 0 else { return }
         asking = StoreUnlocking(store, environment, entry: entry) { [unowned self] words in judge(words) }
-        // Overwritten by GTK when it gives the memory back.
-        unsafe gtk_editable_set_text(entry.opaque, "")
+        empty()
         guard asking != nil else { return complain("The agent does not run: coffret unlock starts it.") }
-        unsafe gtk_widget_set_sensitive(entry.widget, 0)
-        complain("One moment …")
+        // The next try may be typed meanwhile.
+        complaint.say("One moment …", isFault: false)
     }
 
     private func judge(_ words: String?) {
@@ -59,12 +63,19 @@ internal import Glibc
         let judged = asking
         asking = nil
         defer { withExtendedLifetime(judged) {} }
-        unsafe gtk_widget_set_sensitive(entry.widget, 1)
-        // The page has the keyboard from here on.
-        guard let words else { return unlocked() }
+        let isNextAsked = asksNext
+        asksNext = false
+        guard let words else {
+            empty()
+            // The page has the keyboard from here on.
+            return unlocked()
+        }
         complain(words)
-        _ = unsafe gtk_widget_grab_focus(entry.widget)
+        if isNextAsked { unlock() }
     }
 
-    private func complain(_ words: String) { complaint.say(words) }
+    /// What was typed is overwritten by GTK when it gives the memory back.
+    private func empty() { unsafe gtk_editable_set_text(entry.opaque, "") }
+
+    private func complain(_ words: String) { complaint.say(words, isFault: true) }
 }

@@ -167,7 +167,7 @@ internal import Glibc
             return complain("An empty passphrase protects nothing.", at: passphrase)
         }
         guard unsafe strcmp(first!, second!) == 0 else { return complain("These are not the same.", at: passphrase) }
-        complain("One moment …", at: nil)
+        complain("One moment …", isFault: false, at: nil)
         do {
             making = try StoreMaking(words, passphrase: passphrase) { [unowned self] step in take(step) }
         } catch {
@@ -257,10 +257,10 @@ internal import Glibc
         complain(words, at: passphrase)
     }
 
-    private func complain(_ words: String, at entry: Widget?) {
+    private func complain(_ words: String, isFault: Bool = true, at entry: Widget?) {
         // Below the button that was pressed.
-        complaint.say(isJoining ? "" : words)
-        joinComplaint.say(isJoining ? words : "")
+        complaint.say(isJoining ? "" : words, isFault: isFault)
+        joinComplaint.say(isJoining ? words : "", isFault: isFault)
         if let entry { _ = unsafe gtk_widget_grab_focus(entry.widget) }
     }
 

@@ -18,10 +18,10 @@ final class DesktopScreen {
 
     init() throws {
         folder = try TemporaryDirectory("screen")
-        // It chooses a free display and says which.
+        // It chooses a free display and says which. A key that is held long, as on a busy machine, is one key.
         server = try SpawnedProcess(
             "/usr/bin/Xvfb",
-            ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-fbdir", folder.path],
+            ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-fbdir", folder.path, "-r"],
             environment: ["PATH": "/usr/bin:/bin"], directory: "/", output: .pipe, error: .null)
         guard let number = server.readOutputLine() else {
             server.kill()

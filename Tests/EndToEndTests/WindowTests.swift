@@ -73,8 +73,15 @@ struct WindowTests {
         try Waiting.until("another page waits behind the lock screen") { try !Self.pages(of: window).isEmpty }
         try Self.expectNothing(of: forms, in: window)
         try window.screen.window("^Coffret$")
-        try window.screen.type(CoffretRunner.passphrase)
-        try window.screen.press("Return")
+        // While the agent judges one passphrase, the next one is typed.
+        let agent = try #require(window.agent.processID)
+        kill(agent, SIGSTOP)
+        defer { kill(agent, SIGCONT) }
+        for passphrase in ["not this one", CoffretRunner.passphrase] {
+            try window.screen.type(passphrase)
+            try window.screen.press("Return")
+        }
+        kill(agent, SIGCONT)
         try Waiting.until("the page reports again") {
             try window.agent.run("ls").text.components(separatedBy: "Report").count == 3
         }
@@ -108,7 +115,7 @@ struct WindowTests {
             await ask("note.close", {});
             const refused = await ask("note.unlock", { note });
             // The first window is seen to go before the second comes.
-            await new Promise((done) => setTimeout(done, 2000));
+            while ((await ask("item.search", { query: "onward" })).ok.hits.length === 0) await new Promise((done) => setTimeout(done, 50));
             const opened = await ask("note.unlock", { note });
             const text = opened.ok ? (await ask("item.read", { item: note })).ok.text : "";
             await report({ locked: locked.ok ? "done" : JSON.stringify(locked), refused: refused.ok ? "done" : "refused",
@@ -131,6 +138,7 @@ struct WindowTests {
         try screen.window("^To open ")
         try screen.press("Escape")
         try screen.waitUntilNoWindow("^To open ")
+        try window.agent.succeed("new", "Onward")
         try screen.window("^To open ")
         try screen.type("note words 42")
         try screen.press("Return")

@@ -126,5 +126,6 @@ with sync_playwright() as playwright:
     check("nothing of the notes is left", not any(word in evaluate("document.documentElement.outerHTML") for word in ["Tomatoes", "Copper", "mira", "garden"]))
     check("nor the token", evaluate("sessionStorage.length") == 0)
     screen("locked")
+    check("nothing can be pressed any more", (found := evaluate("[...window.actions].map((node) => node.outerHTML.slice(0, 140))")) == [], found)
 
     person.check_end()

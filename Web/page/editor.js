@@ -198,7 +198,9 @@ export class NoteEditor {
     try {
       const answer = await ask("draft.keep", { draft: this.draft, item: this.id, vault: this.vault, text, baseText: this.base });
       this.isLocked = !answer.isKept;
-      if (answer.isKept) { this.kept = text; this.status.title = words.kept; } else void this.save();
+      if (!answer.isKept) { void this.save(); return; }
+      this.kept = text;
+      if (this.text === text) this.status.title = words.kept;
     } catch (error) {
       if (error instanceof Locked) { tell("locked"); return; }
       this.keepSoon(Date.now());

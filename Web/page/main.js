@@ -26,7 +26,7 @@ function showLocked() {
   dropItem();
   dropList();
   Object.assign(state, { vaults: [], vault: "", query: "", selected: null });
-  for (const dialog of document.querySelectorAll("dialog, .toast")) dialog.remove();
+  for (const node of document.querySelectorAll("dialog, .toast, body > input")) node.remove();
   root.replaceChildren(el("main", { class: "lock" }, el("div", {}, el("span", { class: "crest" }, icon("lock", "large")), el("h1", {}, words.lockedTitle),
     el("p", {}, words.lockedMore), el("p", { class: "mono" }, words.lockedNext))));
   say(words.lockedTitle);
