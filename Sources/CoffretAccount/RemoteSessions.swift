@@ -66,34 +66,39 @@ package enum RemoteAsking {
 package final class RemoteAnswering {
     private let channel: RelayChannel
     private let answerer: RemoteAnswerer
-    /// The device that asks, by the verified chain.
-    package let device: VerifiedDevice
-    package let request: RemoteRequest
+    /// The device by the verified chain, or the browser by the record, that asks.
+    package let asker: UniqueID
+    package let wish: RemoteWish
 
     /// Joins a relay id and reads the request.
     ///
-    /// - Throws: `RemoteError` `.mismatch` for what no trusted device of the account made; `AccountError` `.relayUnknown`.
-    package init(joining relayID: UniqueID, of store: Store, random: any RandomSource) throws {
+    /// - Parameter browserKey: the key of a browser on another machine that may ask.
+    /// - Throws: `RemoteError` `.mismatch` for what neither a trusted device of the account nor such a browser made; `AccountError`
+    ///   `.relayUnknown`.
+    package init(
+        joining relayID: UniqueID, of store: Store, browserKey: (UniqueID) -> [UInt8]?, random: any RandomSource
+    ) throws {
         let (own, chain) = try inAccount((try store.keyring.noiseKey(), try store.keyring.deviceChain()))
         let ownID = try inAccount(store.keyring.deviceID())
         channel = try RelayChannel(joining: relayID.bytes, at: relaySettings(of: store), random: random)
         answerer = RemoteAnswerer(relayID: relayID.bytes, own: own, random: random)
-        func asking(_ id: UniqueID) -> VerifiedDevice? {
-            chain.device(id).flatMap { $0.isTrusted && $0.kind != .paper && id != ownID ? $0 : nil }
+        func key(_ id: UniqueID) -> RemoteAskerKey? {
+            if let device = chain.device(id) {
+                return device.isTrusted && device.kind != .paper && id != ownID ? .device(device.keys.noise) : nil
+            }
+            return browserKey(id).flatMap { try? AgreementPublicKey($0) }.map { .browser($0) }
         }
         do {
             try channel.send(answerer.opening)
             let frame = try channel.frame(within: RemoteLimits.messageDuration)
-            let read = try answerer.receive(frame) { asking($0)?.keys.noise }
-            guard let device = asking(read.device) else { throw RemoteError(.mismatch) }
-            (self.device, request) = (device, read.request)
+            (asker, wish) = try answerer.receive(frame, key: key)
         } catch {
             channel.close()
             throw error
         }
     }
 
-    /// Whether the asking device still waits: it sends nothing more.
+    /// Whether the asker still waits: it sends nothing more.
     package var isWanted: Bool {
         do { return try channel.receive(within: .zero) == nil } catch { return false }
     }
@@ -104,7 +109,7 @@ package final class RemoteAnswering {
     }
 }
 
-/// The side of the device that answers a page.
+/// The side of the device that answers a page, or an extension that wants to ask.
 package final class PageAnswering {
     private let channel: RelayChannel
     private let sender: PageSender
@@ -145,6 +150,18 @@ package final class PageAnswering {
     package func send(_ value: RemoteValue) throws {
         defer { channel.close() }
         try channel.send(sender.frame(value))
+    }
+
+    /// Lets the browser ask from then on.
+    ///
+    /// - Parameter id: the browser's, as this device has kept it.
+    package func admit(_ id: UniqueID, name: String, of store: Store) throws {
+        defer { channel.close() }
+        let admission = try inAccount(
+            RemoteAdmission(
+                id: id, account: AccountName(try store.keyring.accountID()).bytes,
+                device: try store.keyring.deviceID(), name: name, key: try store.keyring.noiseKey().publicKey))
+        try channel.send(sender.frame(admission))
     }
 
     package func close() { channel.close() }

@@ -41,6 +41,9 @@ package struct CoreError: Error, Equatable, Sendable {
         case noteUnsettled = "core.note.unsettled"
         /// The typed passphrase does not open the password record.
         case notePassphraseWrong = "core.note.wrong-passphrase"
+        /// The new passphrase opens locked notes of another vault too, and other people can guess at it in one of them;
+        /// `place` is that vault.
+        case notePassphraseElsewhere = "core.note.passphrase-elsewhere"
         /// Empty, too long, not UTF-8, or with a zero byte.
         case notePassphraseInvalid = "core.note.passphrase-invalid"
         /// The passphrase is right, and a sealed part does not open: it was altered or moved.

@@ -7,7 +7,9 @@ internal import CoffretTrust
 
 /// What devices of members stated, by their signatures, and what is not here.
 struct WithheldLinks: Equatable, Sendable {
-    static let countMax = 16
+    /// Devices of one account, so that nobody's claims push out those of others.
+    static let accountCountMax = 4
+    static let countMax = accountCountMax * VerifiedMemberRights.memberCountMax
 
     struct Claim: Equatable, Sendable {
         /// Numbers in the member chain, and in the chain of the account's devices.
@@ -29,10 +31,14 @@ struct WithheldLinks: Equatable, Sendable {
     /// An entry or a word states links that are not here.
     mutating func note(_ context: EntryContext) {
         let known = stated[context.author]
-        guard known != nil || stated.count < Self.countMax else { return }
+        guard known != nil || hasRoom(for: context.accountID) else { return }
         stated[context.author] = Claim(
             link: max(known?.link ?? 0, context.memberHead.number),
             deviceLink: max(known?.deviceLink ?? 0, context.deviceHead.number), isOld: known?.isOld ?? false)
+    }
+
+    private func hasRoom(for account: ChainID) -> Bool {
+        stated.count < Self.countMax && stated.keys.count { $0.account == account } < Self.accountCountMax
     }
 
     mutating func note(epoch new: UInt32) { epoch = max(epoch ?? 0, new) }

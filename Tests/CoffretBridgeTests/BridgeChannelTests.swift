@@ -58,6 +58,35 @@ struct BridgeChannelTests {
         }
     }
 
+    @Test("browsers on other machines are in the same record, under names of their own")
+    func remoteRecord() throws {
+        var pairings = Pairings()
+        let random = SystemRandomSource()
+        _ = try pairings.addRemote(wanted: "Firefox", key: [UInt8](repeating: 9, count: 32), now: 7, random: random)
+        _ = try pairings.add(wanted: "Firefox", program: "/usr/bin/firefox", now: 5, random: random)
+        let browser = try pairings.addRemote(
+            wanted: "firefox", key: [UInt8](repeating: 8, count: 32), now: 8, random: random)
+        #expect(pairings.remote.map(\.name) == ["Firefox", "firefox 3"] && pairings.all.map(\.name) == ["Firefox 2"])
+        // The same key once more is the same browser.
+        let again = try pairings.addRemote(wanted: "firefox", key: browser.key, now: 9, random: random)
+        #expect(pairings.remote.count == 2 && pairings.findRemote(browser.id) == nil)
+        let bytes = pairings.encoded
+        let read = try Pairings(decoding: bytes)
+        #expect(read.encoded == bytes && read.remote == pairings.remote && read.findRemote(again.id) == again)
+        for count in bytes.indices {
+            #expect(throws: BridgeError(.recordAltered)) { try Pairings(decoding: Array(bytes[..<count])) }
+        }
+        try pairings.remove(named: "FIREFOX")
+        #expect(pairings.remote.map(\.name) == ["firefox 3"])
+        for _ in pairings.remote.count + pairings.all.count..<Pairing.countMax {
+            _ = try pairings.addRemote(wanted: "x", key: random.bytes(count: 32), now: 5, random: random)
+        }
+        #expect(pairings.encoded.count <= 4_096 - 32)
+        #expect(throws: BridgeError(.pairingExhausted)) {
+            try pairings.addRemote(wanted: "x", key: random.bytes(count: 32), now: 5, random: random)
+        }
+    }
+
     @Test("a record of browsers comes back as it was, and an altered one is refused")
     func record() throws {
         var pairings = Pairings()

@@ -61,4 +61,26 @@ struct BridgeVectorTests {
             ])
         #expect(run.text.contains("4 cases held"), "\(run.text)\n\(run.errorText)")
     }
+
+    @Test(
+        "R149: the extension's JavaScript asks over the relay as the vectors say, and opens nothing that was altered",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/node"), "needs nodejs"))
+    func extensionRemoteVectors() throws {
+        let folder = try TemporaryDirectory("remote-vectors")
+        let sources = SharedData.packageRoot.appendingPathComponent("Web/extension")
+        for name in ["noise.js", "bytes.js", "channel.js", "keys.js", "qr.js", "remote.js"] {
+            try FileManager.default.copyItem(
+                at: sources.appendingPathComponent(name), to: URL(fileURLWithPath: folder.file(name)))
+        }
+        try Data(#"{"type":"module"}"#.utf8).write(to: URL(fileURLWithPath: folder.file("package.json")))
+        let run = try ProcessRunner.run(
+            "/usr/bin/node",
+            [
+                "--experimental-global-webcrypto",
+                SharedData.packageRoot.appendingPathComponent("Tests/Interop/extension_remote_vectors.mjs").path,
+                folder.file("."), SharedData.ownVectors("remote/remote.json").path,
+                SharedData.packageRoot.appendingPathComponent("Web/ask/ask.html").path,
+            ])
+        #expect(run.text.contains("all held"), "\(run.text)\n\(run.errorText)")
+    }
 }

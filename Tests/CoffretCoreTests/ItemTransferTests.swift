@@ -80,6 +80,59 @@ struct ItemTransferTests {
         #expect(try source.item(id).moved == nil)
     }
 
+    @Test("R42: a shared vault has nothing in common with a private one: no piece, no compression, no file and no word")
+    func nothingInCommon() throws {
+        let text = (1...400).map { "line \($0 * 7_919 % 1_000) of a long text" }.joined(separator: "\n")
+        let path = fixture.folder.file("picture.png")
+        try Data(fixture.random.bytes(count: 100_000)).write(to: URL(fileURLWithPath: path))
+        func write(_ vault: Vault, _ word: String) throws {
+            let id = try vault.create(ItemDraft(text: "# Plan\n\(text)"))
+            _ = try vault.attach(to: id, fileAt: path, fileSystem: PosixFileSystem())
+            // A delta over the text before it.
+            try vault.update(id) { $0.text += "\n\(word)" }
+        }
+        func stored(_ vault: Vault) throws -> [SealedBlob] {
+            var blobs: [SealedBlob] = []
+            var walk = try vault.repository.walk()
+            while let entry = try walk.next() {
+                for name in try vault.repository.blobNames(of: entry) {
+                    blobs.append(try vault.repository.exchange.sealedBlob(name))
+                }
+            }
+            return blobs
+        }
+        // A vault beside nothing, and one beside a private vault that has the same.
+        try store.addVault(named: "Alone")
+        let alone = try store.openVault("Alone", isWritable: true)
+        try write(alone, "xylophone")
+        try write(source, "xylophone")
+        try write(target, "xylophone")
+        let blobs = try [alone, target, source].map(stored)
+        let sizes = blobs.map { $0.map(\.bytes.count) }
+        #expect(sizes[0] == sizes[1] && sizes[0].count > 4, "what lies beside changes no size: \(sizes)")
+        #expect(sizes[0].max() ?? 0 < text.utf8.count, "it was compressed")
+        let addresses = blobs.map { Set($0.map(\.address)) }
+        #expect(addresses[0].isDisjoint(with: addresses[1]) && addresses[1].isDisjoint(with: addresses[2]))
+        #expect(Set(blobs[1].map(\.bytes)).isDisjoint(with: blobs[2].map(\.bytes)))
+        let common = try files(of: "Personal").intersection(files(of: "Home")).filter { $0.utf8.count > 40 }
+        #expect(common.isEmpty, "\(common)")
+
+        // Words of one vault are found in no other, and its index does not change with them.
+        #expect(try target.search("xylophone").totalCount == 1)
+        func places() throws -> [String: Data] {
+            let folder = store.layout.vaultPath(target.repository.keys.vaultID)
+            let names = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
+            let files = names.compactMap { name in
+                (try? Data(contentsOf: URL(fileURLWithPath: folder + "/" + name))).map { (name, $0) }
+            }
+            return Dictionary(uniqueKeysWithValues: files)
+        }
+        let before = try places()
+        _ = try source.create(ItemDraft(text: "# Marimba\nmarimba"))
+        #expect(try source.search("marimba").totalCount == 1 && target.search("marimba").totalCount == 0)
+        #expect(try before.count > 2 && places() == before, "no file of the shared vault knows of the private one")
+    }
+
     @Test("a break between both leaves both, and the same call finishes it without writing anew")
     func brokenMove() throws {
         let id = try source.create(ItemDraft(text: "# Tomatoes\nwater them"))

@@ -80,6 +80,26 @@ struct MemberLinkTests {
         #expect(lower(2, by: 1) == .outranked && lower(1, by: 2) == nil)
     }
 
+    @Test("R92: a member link with any bit flipped is refused")
+    func everyBit() throws {
+        var vault = try vault(3)
+        try vault.join(1, as: .writer)
+        let stranger = StatedHead(accountID: vault.accounts[2].id, device: vault.accounts[2].head)
+        for operation in [vault.operation(.add(stranger, .viewer)), vault.operation(.state, opening: vault.opening())] {
+            let link = vault.sign(operation)
+            var taking = vault
+            try taking.append(link)
+            let bytes = link.encoded
+            for offset in bytes.indices {
+                var flipped = bytes
+                flipped[offset] ^= 1 << UInt8(offset % 8)
+                guard let read = try? UnverifiedLink(decoding: flipped), read != link else { continue }
+                var refusing = vault
+                #expect(throws: (any Error).self, "byte \(offset)") { try refusing.append(read) }
+            }
+        }
+    }
+
     @Test("the first failure counts: place, heads, signer, older heads, permission")
     func order() throws {
         var vault = try vault(2)

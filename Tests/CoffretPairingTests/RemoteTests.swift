@@ -26,7 +26,7 @@ private struct RemoteFixture {
         RemoteAnswerer(relayID: other ?? relayID, own: asked, random: SystemRandomSource())
     }
 
-    func key(_ id: UniqueID) -> AgreementPublicKey? { id == askerID ? asker.publicKey : nil }
+    func key(_ id: UniqueID) -> RemoteAskerKey? { id == askerID ? .device(asker.publicKey) : nil }
 }
 
 private func expectMismatch<Value>(_ words: String, _ body: () throws(RemoteError) -> Value) {
@@ -55,9 +55,28 @@ struct RemoteTests {
             let seconds: Int?
             let frames: [String]
         }
+        struct Browser: Decodable {
+            struct Request: Decodable { let origin, field: String, username: String? }
+            struct Answer: Decodable {
+                let title, label, value, refused: String?
+                let seconds: Int?
+            }
+            let browserPublic, asked, askedEphemeral, relay, challenge, id: String
+            let request: Request
+            let answer: Answer
+            let frames: [String]
+        }
+        struct Admission: Decodable {
+            struct Given: Decodable { let id, account, device, name, key: String }
+            let senderEphemeral, relay, browserPublic, host, name, code: String
+            let given: Given
+            let frames: [String]
+        }
         struct Vectors: Decodable {
             let devices: [Devices]
             let pages: [Page]
+            let browsers: [Browser]
+            let admissions: [Admission]
         }
         func key(_ digits: String) throws -> AgreementKey {
             let bytes = try Hex.decode(digits)
@@ -65,6 +84,58 @@ struct RemoteTests {
         }
         let vectors = try VectorFile.decode(Vectors.self, from: "remote/remote.json")
         #expect(vectors.devices.count == 4 && vectors.pages.count == 3)
+        #expect(vectors.browsers.count == 3 && vectors.admissions.count == 2)
+        for vector in vectors.browsers {
+            let frames = try vector.frames.map { try Hex.decode($0) }
+            let (id, asking) = (
+                try #require(UniqueID(bytes: Hex.decode(vector.id))),
+                try AgreementPublicKey(Hex.decode(vector.browserPublic))
+            )
+            let answerer = RemoteAnswerer(
+                relayID: try Hex.decode(vector.relay), own: try key(vector.asked),
+                challenge: try Hex.decode(vector.challenge), ephemeral: try key(vector.askedEphemeral))
+            #expect(answerer.opening == frames[0])
+            // A device's protocol does not open what a browser says, nor the other way round.
+            expectMismatch("a browser as a device") { () throws(RemoteError) in
+                try answerer.receive(frames[1]) { $0 == id ? .device(asking) : nil }
+            }
+            let read = try answerer.receive(frames[1]) { $0 == id ? .browser(asking) : nil }
+            guard case .login(let request) = read.wish else {
+                Issue.record("\(read.wish)")
+                continue
+            }
+            #expect(read.asker == id && request.origin == vector.request.origin)
+            #expect(
+                request.username == vector.request.username && request.wantsCode == (vector.request.field == "code"))
+            let reply: RemoteReply
+            if let refused = vector.answer.refused {
+                reply = .refused(try #require(RemoteError.Code(rawValue: refused)))
+            } else {
+                reply = .value(
+                    RemoteValue(
+                        title: vector.answer.title ?? "", label: vector.answer.label ?? "",
+                        value: vector.answer.value ?? "", seconds: vector.answer.seconds))
+            }
+            #expect(try answerer.frame(reply) == frames[2])
+            expectMismatch("a second answer") { () throws(RemoteError) in try answerer.frame(reply) }
+        }
+        for vector in vectors.admissions {
+            let frames = try vector.frames.map { try Hex.decode($0) }
+            let code = try PageCode.parse(vector.code, as: .browser)
+            #expect(code.host == vector.host && code.text == vector.code)
+            #expect(code.pageKey == (try Hex.decode(vector.browserPublic)))
+            #expect(throws: RemoteError(.codeMalformed)) { try PageCode.parse(vector.code) }
+            let sender = try PageSender(code, ephemeral: try key(vector.senderEphemeral))
+            #expect(try sender.opening() == frames[0])
+            #expect(try sender.receive(frames[1]) == vector.name)
+            let given = vector.given
+            let admission = RemoteAdmission(
+                id: try #require(UniqueID(bytes: Hex.decode(given.id))), account: try Hex.decode(given.account),
+                device: try #require(UniqueID(bytes: Hex.decode(given.device))), name: given.name,
+                key: try AgreementPublicKey(Hex.decode(given.key)))
+            #expect(try sender.frame(admission) == frames[2])
+            expectMismatch("a second admission") { () throws(RemoteError) in try sender.frame(admission) }
+        }
         for vector in vectors.devices {
             let frames = try vector.frames.map { try Hex.decode($0) }
             let (relayID, id) = (try Hex.decode(vector.relay), try #require(UniqueID(bytes: Hex.decode(vector.device))))
@@ -78,8 +149,8 @@ struct RemoteTests {
                 ephemeral: try key(vector.askedEphemeral))
             #expect(answerer.opening == frames[0])
             #expect(try asker.answer(opening: frames[0]) == frames[1])
-            let read = try answerer.receive(frames[1]) { $0 == id ? own.publicKey : nil }
-            #expect(read.device == id && read.request == request)
+            let read = try answerer.receive(frames[1]) { $0 == id ? .device(own.publicKey) : nil }
+            #expect(read.asker == id && read.wish == .item(request))
             let reply: RemoteReply
             if let refusal = vector.refusal {
                 reply = .refused(try #require(RemoteError.Code(rawValue: refusal)))
@@ -246,7 +317,8 @@ struct RemoteTests {
     func photographed() throws {
         let key = AgreementKey.generate(from: SystemRandomSource())
         let (relayID, secret) = (SystemRandomSource().bytes(count: 16), SystemRandomSource().bytes(count: 32))
-        let code = PageCode(host: "vault.example", relayID: relayID, pageKey: key.publicKey.bytes, secret: secret)
+        let code = PageCode(
+            .value, host: "vault.example", relayID: relayID, pageKey: key.publicKey.bytes, secret: secret)
         func page(_ own: AgreementKey, secret: [UInt8]) throws -> NoiseHandshake {
             try NoiseHandshake(
                 NoiseProtocol(.nkPSK0, .aesGCM), role: .responder, prologue: Array("coffret/ask/1".utf8) + relayID,
@@ -297,7 +369,8 @@ struct RemoteTests {
     @Test("codes, requests and values keep to their bounds, whatever bytes come")
     func bounds() throws {
         let code = PageCode(
-            host: "a.example", relayID: [UInt8](repeating: 1, count: 16), pageKey: [UInt8](repeating: 2, count: 32),
+            .value, host: "a.example", relayID: [UInt8](repeating: 1, count: 16),
+            pageKey: [UInt8](repeating: 2, count: 32),
             secret: [UInt8](repeating: 3, count: 32))
         #expect(code.text.utf8.count == 158)
         #expect(try PageCode.parse(" " + code.text.lowercased() + "\n") == code)

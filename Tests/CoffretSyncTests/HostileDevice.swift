@@ -127,12 +127,12 @@ struct HostileDevice {
     /// The next link of the member chain, as this device writes it.
     func link(
         _ kind: MemberOperation.Kind = .state, checkpoint: Checkpoint? = nil, cursor: [UInt8]? = nil,
-        confirms: [ChainID] = [], time: Milliseconds? = nil, headed head: Bytes32? = nil
+        confirms: [ChainID] = [], time: Milliseconds? = nil, headed head: Bytes32? = nil, opening: EpochOpening? = nil
     ) throws -> UnverifiedLink {
         let chains = try chains
         let own = try Bytes32(device.person.chain.head.linkHash).orFail("no head")
         let operation = MemberOperation(
-            kind, by: device.person.account, deviceHead: head ?? own, confirms: confirms)
+            kind, by: device.person.account, deviceHead: head ?? own, confirms: confirms, opening: opening)
         let state = try chains.members.orFail("no members").state
         let epoch = try state.states.last.orFail("no state").epoch
         let key = try device.vaultKeys[epoch].orFail("no key")

@@ -7,11 +7,12 @@ import CoffretHistory
 import CoffretLogs
 import CoffretSimulation
 import CoffretStorage
-import CoffretSync
 import CoffretTestSupport
 import CoffretTrust
 import CoffretWire
 import Testing
+
+@testable import CoffretSync
 
 @Suite("Hostile members")
 struct HostileMemberTests {
@@ -82,6 +83,123 @@ struct HostileMemberTests {
         }
         try one.hurry()
         #expect(try one.facts() == two.facts())
+    }
+
+    @Test(
+        "R172: by a device's own key the greatest height, in another log of it and in the one that it goes on with: it writes on"
+    )
+    func greatestHeightByOwnKey() throws {
+        let circle = try MemberSyncTests.circle(.writer)
+        let (one, two) = (circle.people[0].devices[0], circle.people[1].devices[0])
+        let key = LogDevice.text(5)
+        try one.put(key, "a\n")
+        try one.hurry()
+        // A thief has the key of two's device, and a copy of its store.
+        let thief = HostileDevice(two)
+        let beside = try thief.entry(
+            thief.context(), height: HistoryLimits.numberMax, put: "on top\n", at: key)
+        try thief.push(beside.objects)
+        for device in [two, one] { try device.hurry() }
+        try two.put(key, "after it\n")
+        for device in [two, one] { try device.hurry() }
+        #expect(try one.shown(key) == "after it\n" && one.facts() == two.facts())
+        let (instance, tip) = try #require(try two.repository.ownLog())
+        let name = try #require(tip).name
+        let stored = try two.repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
+        let newest = try #require(stored).entry
+        let own = HostileDevice.Written(
+            name: newest.name, number: newest.number, objects: [], content: [], context: newest.context)
+        let behind = try thief.entry(
+            newest.context, newest.number + 1, after: own, height: HistoryLimits.numberMax, put: "on top\n", at: key)
+        try thief.push(behind.objects)
+        for device in [two, one] { try device.hurry() }
+        for number in 1...3 {
+            try two.put(key, "still here \(number)\n")
+            for device in [two, one] { try device.hurry() }
+            #expect(try one.shown(key) == "still here \(number)\n" && one.facts() == two.facts())
+        }
+        #expect(try two.repository.ownLog()?.instance != instance)
+    }
+
+    @Test("R61: false claims of one account's devices push out no other account's, and each account has room for four")
+    func claimsOfOneAccount() throws {
+        let circle = try MemberSyncTests.circle(.writer)
+        let (one, two) = (circle.people[0].devices[0], circle.people[1].devices[0])
+        let (honest, hostile) = (HostileDevice(one), HostileDevice(two))
+        let newest = try #require(one.repository.chains.members.links.last)
+        let unknown = ChainPosition(number: UInt64(newest.number) + 5, hash: newest.hash)
+        var claims = WithheldLinks()
+        for _ in 0..<20 {
+            claims.note(try hostile.context(device: .generate(from: hostile.random), firstLink: 1, at: unknown))
+        }
+        #expect(claims.stated.count == WithheldLinks.accountCountMax)
+        let told = try honest.context(firstLink: 1, at: unknown)
+        claims.note(told)
+        #expect(claims.stated[told.author] != nil)
+        let bytes = CBOREncoder.encode { claims.encode(to: &$0) }
+        let read = try withCBORDecoder(bytes) { (decoder) throws(CBORError) in try WithheldLinks(from: &decoder) }
+        #expect(read == claims)
+    }
+
+    @Test(
+        "R66: what a viewer forges is refused by the server and by every reader: entry, head, checkpoint, key, collection"
+    )
+    func viewerForges() throws {
+        let circle = try MemberSyncTests.circle(.viewer, .writer)
+        let (one, two, three) = (circle.people[0].devices[0], circle.people[1].devices[0], circle.people[2].devices[0])
+        let (viewer, hostile) = (circle.people[1], HostileDevice(two))
+        let entry = try hostile.entry(hostile.context(), put: "mine\n", at: LogDevice.text(5))
+        #expect(try hostile.refusal(of: entry, on: one) == .entryNotAWriter)
+        let head = try hostile.head(hostile.context(), Frontier([entry.context.instance: entry.mark]))
+        // The server takes neither of them from him.
+        for (objects, new) in [(entry.objects, nil), (entry.objects + head.objects, head.address)] {
+            let reply = try hostile.push(objects, to: new)
+            guard case .refused = reply else { throw SimulationFailure("taken: \(reply)") }
+        }
+        let accepted = try two.repository.ask { (machine) in machine.frontier }
+        let root = try #require(
+            try two.repository.ask { (machine) throws(StorageError) in try machine.store.root(of: nil, with: [:]) })
+        let checkpoint = Checkpoint(
+            base: nil, accepted: accepted, root: root, digest: Bytes32(0, 0, 0, 0), factCount: 0)
+        let stored = try circle.people[0].objects()
+        let sweep = ZoneSweep(
+            linkHash: try #require(one.repository.chains.members.links.last).hash.bytes, objects: [stored[0].address],
+            chunks: [], signature: [UInt8](repeating: 0, count: 64))
+        guard case .refused = try viewer.ask(.sweep(sweep), by: two) else { throw SimulationFailure("collected") }
+        #expect(try circle.people[0].objects().count == stored.count)
+        // A statement he may make; what it says of history nobody reads.
+        let base = try one.repository.ask { (machine) in machine.base }
+        _ = try hostile.post(hostile.link(checkpoint: checkpoint))
+        let facts = try one.facts()
+        for device in [one, three] { try device.hurry() }
+        #expect(try one.repository.ask { (machine) in machine.base } == base && one.facts() == facts)
+        #expect(try three.facts() == facts)
+        try two.hurry()
+        let epoch = two.repository.keys.currentEpoch + 1
+        let commitment = EpochKeys.deriveCommitment(
+            to: .generate(from: hostile.random), scope: viewer.vaultID.bytes, epoch: epoch)
+        let opening = EpochOpening(
+            epoch: epoch,
+            keyCommitment: try #require(Bytes32(commitment)),
+            splitKeyCommitment: try #require(Bytes32(hostile.random.bytes(count: 32))),
+            historyHash: try #require(Bytes32(hostile.random.bytes(count: 32))), checkpointEpoch: epoch - 1)
+        let link = try hostile.link(opening: opening)
+        #expect(try hostile.post(link) == .refused(code: "trust.member.not-permitted"))
+        one.lie = { reply in
+            guard case .chains(let updates) = reply else { return reply }
+            let chains = updates.chains.map { chain in
+                guard chain.kind == ChainKind.member.rawValue else { return chain }
+                return ChainUpdates.Chain(
+                    kind: chain.kind, chainID: chain.chainID, branches: [], start: chain.start,
+                    links: chain.links + [link.encoded])
+            }
+            return .chains(ChainUpdates(chains, hasMore: false))
+        }
+        #expect(try one.sync().waitingLinks?.code == .notPermitted)
+        one.lie = { $0 }
+        try one.put(LogDevice.text(6), "goes on\n")
+        for device in [one, three] { try device.hurry() }
+        #expect(try three.shown(LogDevice.text(6)) == "goes on\n" && three.shown(LogDevice.text(5)) == nil)
     }
 
     @Test("R173: who writes what no program can read yet is removed all the same, and the others go on")

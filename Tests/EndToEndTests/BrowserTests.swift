@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// The programs that the tests of browsers need.
-private enum BrowserPrograms {
+enum BrowserPrograms {
     static let python = SharedData.packageRoot.appendingPathComponent(".build/venv/bin/python").path
     static let areBuilt = [AgentRunner.agentExecutable, CoffretRunner.executable + "-bridge"].allSatisfy {
         FileManager.default.isExecutableFile(atPath: $0)

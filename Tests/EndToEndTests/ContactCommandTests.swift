@@ -284,6 +284,9 @@ struct ContactCommandTests {
         let sheet = try #require(made["sheet"] as? String)
         try people.meet(alice, bob)
         try alice.succeed("contact", "verify", "Bob", "--yes")
+        // She compares again, and it happens meanwhile.
+        let comparing = try DevicePairing.terminal(alice, "contact", "verify", "Bob")
+        try comparing.wait(for: "Are both person codes equal there?")
         let other = try CoffretRunner()
         _ = FileManager.default.createFile(
             atPath: other.workPath + "/sheet", contents: Data(sheet.utf8), attributes: [.posixPermissions: 0o600])
@@ -291,6 +294,9 @@ struct ContactCommandTests {
             "device", "recover", people.server.url, "--fingerprint", people.server.fingerprint, "--sheet", "sheet",
             "--effort", "light", "--revoke-others")
         try other.succeed("sync")
+        comparing.type("y\r")
+        try comparing.answer("Is the third row equal too?", "y")
+        #expect(try comparing.finish() == 91 && comparing.screen.contains("changed while you compared"))
         let shown = try alice.json("contact", "show", "Bob")
         #expect(shown["changed"] as? Bool == true && shown["state"] as? String == "linked", "\(shown)")
         let refused = try alice.run("share", "add", "Personal", "Bob", "--yes")

@@ -398,6 +398,7 @@ extension OperationTests {
         add(DeviceApprove(), refusedAs: "cli.presence.unavailable")
         add(DeviceApprove(), refusedAs: "cli.pairing.not-found", isAttended: true)
         add(DeviceApprove(), refusedAs: "cli.input.invalid") { $0.pairing = "12ab" }
+        add(BrowserAllow(), refusedAs: "remote.code.malformed") { $0.code = "COFFRET-BROWSER:1:A" }
         add(RemoteAsk(), refusedAs: "cli.device.not-found") { ($0.item, $0.device) = ("Garden", "Phone") }
         add(RemoteAnswer(), refusedAs: "remote.code.malformed") { ($0.code, $0.item) = ("COFFRET-ASK:1:A", "Garden") }
         add(ServerJoin(), refusedAs: "account.already-joined") { $0.url = "https://127.0.0.1:1" }

@@ -151,7 +151,8 @@ struct OperationTests {
         // In these a server and a device take part that are new each time: SessionPairingTests,
         // DeviceTests, RemoteTests, SharingTests, SharedItemTests and ContactCommandTests answer them.
         let elsewhere = [
-            ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name, ShareAdd.name, ShareAnswer.name,
+            ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name, BrowserAllow.name, ShareAdd.name,
+            ShareAnswer.name,
             ShareLeave.name, ShareChange.name, ShareItem.name, ShareSeen.name, ContactAdd.name, ContactAnswer.name,
             ContactVerify.name, ContactRemove.name, ContactEdit.name, ContactRead.name,
         ]

@@ -16,7 +16,7 @@ async function pair(privateHalf, publicHalf) {
     const head = unhex("302e020100300506032b656e04220420");
     return {
         privateKey: await crypto.subtle.importKey("pkcs8", concat(head, privateHalf), { name: "X25519" }, false, ["deriveBits"]),
-        publicKey: await crypto.subtle.importKey("raw", publicHalf, { name: "X25519" }, true, []),
+        publicKey: publicHalf,
     };
 }
 

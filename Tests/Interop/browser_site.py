@@ -36,6 +36,7 @@ PAGES = {
     "/shadowing": FORM.replace("/in", "https://elsewhere.example/in").replace("</form>", "".join(f"<input type=hidden name={name}>" for name in ("getAttribute", "hasAttribute", "elements", "action", "form", "querySelectorAll", "parentNode", "getBoundingClientRect")) + "</form>") + "<form name=querySelectorAll></form><img name=elementFromPoint><img id=origin><img id=top>",
     "/thousand": "".join(f"<form action=https://elsewhere.example/in style='display:none'><input name=u{n}><input type=password name=p{n}></form>" for n in range(999)) + FORM,
     "/thousand-shown": "".join(f"<form action=/in><input name=u{n}><input type=password name=p{n}></form>" for n in range(1000)),
+    "/thousand-covered": "".join(f"<form action=/in><input name=u{n}><input type=password name=p{n}></form>" for n in range(1000)) + "<div style='position:fixed;inset:0;background:white'>Win a prize</div>",
     "/srcdoc": "<iframe srcdoc=\"" + FORM.replace('"', "'") + "\" width=600 height=200></iframe>",
     "/sandboxed-frame": "<iframe sandbox='allow-scripts allow-forms' src=/login width=600 height=200></iframe>",
     "/sandboxed": FORM,

@@ -7,16 +7,19 @@ from bridge_world import HOME, check, wait
 TURN = open(__file__)
 fcntl.flock(TURN, fcntl.LOCK_EX)
 
+#: Nothing where the browsers have the extension, and the manifest of its host, by Debian's packages.
 EXTENSION = os.environ.get("COFFRET_TEST_EXTENSION", "")
 HOSTS = ["garden.example", "garden.example.", "gardem.example", "evil.example", "garden.example.evil.example"]
 CHROMIUM = "/usr/bin/chromium"
 FIREFOX = "/usr/bin/firefox-esr"
 FIREFOX_ID = "coffret@coffret.example"
+#: What drives Firefox turns the extensions of the system off. These are Debian's own settings.
+INSTALLED = {} if EXTENSION else {"extensions.enabledScopes": 15, "extensions.autoDisableScopes": 3, "extensions.unsignedScopes": 12}
 
 
 def chromium_id():
     import base64, hashlib
-    key = base64.b64decode(json.load(open(EXTENSION + "/manifest.json"))["key"])
+    key = base64.b64decode(json.load(open((EXTENSION or "/usr/share/chromium/extensions/coffret") + "/manifest.json"))["key"])
     return "".join(chr(97 + int(digit, 16)) for digit in hashlib.sha256(key).hexdigest()[:32])
 
 
@@ -53,7 +56,7 @@ class Chromium:
         profile = HOME + "/chromium"
         shutil.rmtree(profile, ignore_errors=True)
         os.makedirs(profile + "/NativeMessagingHosts")
-        self.host_manifest = shutil.copy(host_manifest, profile + "/NativeMessagingHosts/")
+        self.host_manifest = shutil.copy(host_manifest, profile + "/NativeMessagingHosts/") if EXTENSION else host_manifest
         out_read, self.write_end = os.pipe()
         self.read_end, in_write = os.pipe()
         arguments = [
@@ -74,8 +77,9 @@ class Chromium:
         os.close(out_read)
         os.close(in_write)
         threading.Thread(target=self.listen, daemon=True).start()
-        made = self.send("Extensions.loadUnpacked", {"path": EXTENSION})
-        check("the extension has the id that its key gives", made["id"] == self.id, made)
+        if EXTENSION:
+            made = self.send("Extensions.loadUnpacked", {"path": EXTENSION})
+            check("the extension has the id that its key gives", made["id"] == self.id, made)
         self.page = self.session = None
 
     def listen(self):
@@ -288,11 +292,12 @@ class Firefox:
             port = free.getsockname()[1]
         self.marionette = Marionette(
             bin=FIREFOX, port=port, headless=not screen, gecko_log=HOME + "/gecko.log", startup_timeout=180,
-            prefs={"network.dns.localDomains": ",".join(HOSTS), "network.proxy.type": 0, "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "security.data_uri.block_toplevel_data_uri_navigations": False, "extensions.webextOptionalPermissionPrompts": False})
+            prefs=INSTALLED | {"network.dns.localDomains": ",".join(HOSTS), "network.proxy.type": 0, "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "security.data_uri.block_toplevel_data_uri_navigations": False, "extensions.webextOptionalPermissionPrompts": False})
         self.marionette.start_session({"acceptInsecureCerts": True})
         self.marionette.timeout.script = 120
         self.marionette.timeout.page_load = 120
-        Addons(self.marionette).install(EXTENSION, temp=True)
+        if EXTENSION:
+            Addons(self.marionette).install(EXTENSION, temp=True)
         self.uuid = wait("the extension", lambda: self.chrome(f"return WebExtensionPolicy.getByID('{FIREFOX_ID}')?.mozExtensionHostname"))
 
     def chrome(self, script, *arguments):

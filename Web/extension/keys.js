@@ -1,4 +1,4 @@
-// The one thing that the extension keeps: the key of its pairing, which no script can read.
+// What the extension keeps: the key of its pairing, and its key towards a device elsewhere. No script can read them.
 
 const database = () =>
     new Promise((resolve, reject) => {
@@ -26,3 +26,8 @@ async function perform(mode, work) {
 export const readPairing = () => perform("readonly", (store) => store.get("pairing"));
 export const keepPairing = (pairing) => perform("readwrite", (store) => store.put(pairing, "pairing"));
 export const forgetPairing = () => perform("readwrite", (store) => store.delete("pairing"));
+
+/** @returns {Promise<object | undefined>} the device elsewhere that may be asked, as `remote.js` makes it */
+export const readElsewhere = () => perform("readonly", (store) => store.get("elsewhere"));
+export const keepElsewhere = (elsewhere) => perform("readwrite", (store) => store.put(elsewhere, "elsewhere"));
+export const forgetElsewhere = () => perform("readwrite", (store) => store.delete("elsewhere"));

@@ -1,6 +1,7 @@
 // Connecting this browser with a vault.
 
 import { pair } from "./channel.js";
+import { elsewhere } from "./elsewhere.js";
 import { readPairing } from "./keys.js";
 import { node, show } from "./view.js";
 import { words } from "./words.js";
@@ -45,4 +46,4 @@ else show("unpaired", node("h1", {}, "Coffret"), node("p", {}, words.unpaired), 
 const choices = [await choice(words.offers, words.offersNote, { origins: ["https://*/*"] }, "offers")];
 // Firefox lets no extension answer for passkeys.
 if (!api.runtime.getBrowserInfo) choices.push(await choice(words.passkeys, words.passkeysNote, { permissions: ["webAuthenticationProxy"] }, "passkeys"));
-document.querySelector("main").after(node("section", {}, ...choices));
+document.querySelector("main").after(elsewhere(await browserName()), node("section", {}, ...choices));

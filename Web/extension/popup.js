@@ -2,6 +2,8 @@
 
 import { BridgeError, openSession, unlock } from "./channel.js";
 import { Front } from "./front.js";
+import { readElsewhere } from "./keys.js";
+import { ask } from "./remote.js";
 import { node, show } from "./view.js";
 import { words } from "./words.js";
 
@@ -9,10 +11,14 @@ const api = globalThis.browser ?? chrome;
 /** What a popup holds that nobody closes goes after this time. */
 const lifetime = 50_000;
 const closing = 6_000;
+/** What keeps the vault of this computer from answering: then another device may be asked. */
+const absences = ["unpaired", "locked", "refused", "missing", "absent"];
 
 let front;
 let session;
 let logins = [];
+let elsewhere;
+let end;
 
 const text = (words, kind = "") => node("p", { class: kind }, words);
 const action = (title, click, kind = "") => node("button", { class: kind, click: () => attempt(click) }, title);
@@ -29,6 +35,17 @@ async function attempt(work) {
 
 function report(error) {
     const code = error.code;
+    explain(code, error);
+    if (absences.includes(code)) offerElsewhere();
+}
+
+/** Another device may have it. */
+function offerElsewhere() {
+    const { password, code } = front?.page?.has ?? {};
+    if (elsewhere && (password || code)) document.querySelector("main").append(action(words.askElsewhere(elsewhere.name), () => askElsewhere([]), "elsewhere"));
+}
+
+function explain(code, error) {
     if (code === "unpaired") return show("unpaired", text(words.unpaired), action(words.connect, () => api.runtime.openOptionsPage(), "main"));
     if (code === "locked") return show("locked", text(words.locked), action(words.unlock, openVault, "main"));
     if (code === "refused") return show("refused", text(words.refused, "warning"), action(words.connect, () => api.runtime.openOptionsPage(), "main"));
@@ -51,7 +68,8 @@ async function begin() {
     const opening = openSession();
     opening.catch(() => {});
     // The worker sleeps, and is woken only if it can hold something.
-    const [tabs, isOffering] = await Promise.all([api.tabs.query({ active: true, currentWindow: true }), api.permissions.contains({ origins: ["https://*/*"] })]);
+    const [tabs, isOffering, kept] = await Promise.all([api.tabs.query({ active: true, currentWindow: true }), api.permissions.contains({ origins: ["https://*/*"] }), readElsewhere()]);
+    elsewhere = kept;
     front = new Front(tabs[0]);
     const offer = isOffering ? await askWorker("offer") : undefined;
     if (offer) {
@@ -98,6 +116,7 @@ function choose(isMore) {
     }
     if (fresh) nodes.push(action(words.generate, generate, "generate"));
     show(logins.length ? "choose" : "nothing", ...nodes);
+    if (!logins.length) offerElsewhere();
 }
 
 function finish(state, ...nodes) {
@@ -129,6 +148,23 @@ async function isFilled(work) {
     if (result?.filled) return true;
     finish("changed", text(words[result?.changed] ?? words.moved, "warning"));
     return false;
+}
+
+/** Has another device send the one value that the page has a field for. */
+async function askElsewhere(approved) {
+    const { origin, foreign, has } = front.page;
+    if (foreign.some((each) => !approved.includes(each))) {
+        const yes = action(words.foreignYes, () => askElsewhere(foreign), "main");
+        return show("foreign", text(words.foreign(foreign.join(", ")), "warning"), yes);
+    }
+    const username = (await front.work({ do: "read" })).username.trim();
+    const question = { origin, ...(username ? { username } : {}), field: has.password ? "password" : "code" };
+    // The person at the device has a minute, and nothing is held until then.
+    clearTimeout(end);
+    show("asking", text(words.askWaiting(elsewhere.name)));
+    const given = await ask(elsewhere, question, () => show("asked", text(words.askJoined(elsewhere.name, front.host)))).finally(hold);
+    const values = { [question.field]: given.value };
+    if (await isFilled(() => front.work({ do: "fill", values, has, approved }))) finish("filled", text(words.filled(given.title)));
 }
 
 async function showCode(login) {
@@ -205,6 +241,10 @@ async function generate() {
 }
 
 addEventListener("pagehide", () => session?.close());
-setTimeout(() => window.close(), lifetime);
+function hold() {
+    end = setTimeout(() => window.close(), lifetime);
+}
+
+hold();
 show("waiting", text(words.waiting, "soft"));
 await attempt(begin);

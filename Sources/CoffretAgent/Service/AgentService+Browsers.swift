@@ -64,17 +64,19 @@ extension AgentService {
         }
     }
 
+    /// In the child: the browsers of a store.
+    static func pairings(of path: String, in records: any ProtectedRecords) throws -> Pairings {
+        let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: PosixFileSystem())
+        return try BrowserRecords(records, store: summary.storeID).read()
+    }
+
     /// In the child: how a session of a browser asks.
     static func bridgeTerms(
         store path: String, program: String, makeRecords: @escaping @Sendable () -> any ProtectedRecords
     ) -> BridgeTerms {
         BridgeTerms(
             program: program,
-            pairings: {
-                let summary = try KeyringSummary.read(
-                    at: StoreLayout(path).keyringPath, fileSystem: PosixFileSystem())
-                return try BrowserRecords(makeRecords(), store: summary.storeID).read()
-            },
+            pairings: { try pairings(of: path, in: makeRecords()) },
             agent: BridgeTerms.Agent(
                 mayFill: { AgentChild.askPermit(.fill, over: STDERR_FILENO + 1) },
                 isFresh: { AgentChild.askPermit(.challenge, mark: $0, over: STDERR_FILENO + 1) },

@@ -1,4 +1,4 @@
-// Other devices of the account that ask for a value. Invariant: one request of a store is answered at a time, by a process of its own;
+// Other devices of the account, and browsers on other machines, that ask for a value. Invariant: one request of a store is answered at a time, by a process of its own;
 // the agent counts, in memory, and reads nothing of what is asked.
 
 internal import CoffretApp
@@ -51,7 +51,7 @@ extension AgentService {
 
     private func answer(_ relayID: UniqueID, _ store: UnlockedStore) {
         let (own, path, variables, parent) = (environment, store.path, store.variables, getpid())
-        let memory = memoryOfChanges
+        let (memory, makeRecords) = (memoryOfChanges, makeRecords)
         let child = start(.remote(store: path), for: nil) { control in
             guard let key = store.currentKey else { return 1 }
             forget(except: nil)
@@ -64,6 +64,7 @@ extension AgentService {
             hosted.enter()
             return RemoteAttendant(
                 hosted: hosted, relayID: relayID, places: SecretJudge.places(of: kept, agent: own),
+                browsers: { try Self.pairings(of: path, in: makeRecords()) },
                 mayAsk: { AgentChild.askPermit(.remote, over: 3) }
             ).serve()
         }

@@ -74,14 +74,16 @@ package struct BridgeDesk {
         return answer
     }
 
+    func logins(_ origin: WebOrigin) throws -> [Item] { try Self.logins(origin, on: desk) }
+
     /// The logins of an origin, the one that was changed last first.
-    func logins(_ origin: WebOrigin) throws -> [Item] {
+    static func logins(_ origin: WebOrigin, on desk: StoreDesk) throws -> [Item] {
         let place = WebPlace(protocolName: origin.scheme, host: origin.host)
         var items: [Item] = []
         for record in try desk.records(nil, for: .browser) {
             let vault = try desk.vault(record)
             let candidates = try desk.within(LoginMatch.candidates(place, vault))
-            items += try candidates.map { try vault.item($0.id) }.filter { Self.fits($0, place) }
+            items += try candidates.map { try vault.item($0.id) }.filter { fits($0, place) }
         }
         return items.sorted { $0.modified > $1.modified }
     }

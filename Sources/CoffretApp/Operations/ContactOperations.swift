@@ -354,6 +354,8 @@ extension ContactVerify: PerformedOperation {
             answer.stateCode = PersonCode.state(own, shown.known)
             answer.ownLink = try contacts.vault.ownName().map { try contacts.sync.ownCard(named: $0).link }
             if let state = try decided(found) {
+                // What is recorded is what the person saw, and not what came while he compared.
+                if areEqual == true, stateCode != answer.stateCode { throw Self.moved(found) }
                 let verification = ContactVerification(
                     state: state, time: contacts.sync.clock.now, own: own, other: shown.known)
                 found = found.with(verification: verification)
@@ -377,6 +379,13 @@ extension ContactVerify: PerformedOperation {
             return isSame ? .met : .unverified
         }
         return areEqual.map { $0 ? .compared : .unverified }
+    }
+
+    private static func moved(_ contact: Contact) -> CommandFailure {
+        CommandFailure(
+            .personUnverified, code: SharingError.Code.contactChanged.rawValue,
+            "devices or keys changed while you compared; nothing was recorded",
+            hint: "coffret contact verify \(TextWidth.displaySafe(contact.name)) shows the codes of now")
     }
 
     private static func differs(_ contact: Contact) -> CommandFailure {

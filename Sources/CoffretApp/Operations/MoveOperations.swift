@@ -30,6 +30,7 @@ extension ItemMove: PerformedOperation {
         }
         try desk.requireMovable(places, isCopying: isCopying)
         let readers = try desk.others(in: target)
+        if !readers.isEmpty { try desk.requireOwnPassphrases(places) }
         let ids = try desk.transfer(places, to: target, isCopying ? .copy : .move) {
             if !readers.isEmpty { try desk.push(target) }
         }

@@ -72,6 +72,7 @@ extension NoteLock: PerformedOperation {
     }
 
     private func lock(_ places: StoreDesk.Places, on desk: StoreDesk) throws {
+        try desk.warnOfGuesses(places.record)
         let inUse = try Self.recordsInUse(of: places.vault)
         let brought = try desk.takeBroughtPassphrase()
         // With a descriptor the request says which it is; a person who locks a first note begins one.
@@ -84,7 +85,10 @@ extension NoteLock: PerformedOperation {
                     "scheme 1 does not stretch the passphrase: it can be guessed at the speed of a few hashes, and opening the note with coffret locks it anew with scheme 2"
                 )
             }
-            try desk.deriving { try seal(places, on: desk) { _ = try $0.lockNotes($1, with: new, hidesTitle: $2) } }
+            try desk.deriving {
+                try desk.requireUnusedElsewhere(new.passphrase, places)
+                try seal(places, on: desk) { _ = try $0.lockNotes($1, with: new, hidesTitle: $2) }
+            }
             return
         }
         let passphrase = try brought ?? desk.notePassphrase("Passphrase of your locked notes: ")
@@ -138,10 +142,12 @@ extension NoteRelock: PerformedOperation {
             before.formUnion(try places.vault.recordsLeading(to: try places.vault.item(id)))
             try desk.open(id, places)
         }
+        try desk.warnOfGuesses(places.record)
         var new = NewRecord(try desk.newNotePassphrase("New passphrase for locked notes: "))
         (new.hint, new.effort) = (hint, effort?.effort ?? new.effort)
         let made = try desk.deriving {
-            try desk.writing(places.record) { vault in
+            try desk.requireUnusedElsewhere(new.passphrase, places)
+            return try desk.writing(places.record) { vault in
                 try vault.relockNotes(places.ids, with: new, isCompromised: isCompromised == true)
             }
         }

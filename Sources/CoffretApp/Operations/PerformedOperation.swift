@@ -102,7 +102,7 @@ package enum Operations {
     private static let access: [any PerformedOperation.Type] = [
         TokenCreate.self, TokenList.self, TokenRemove.self, AccessList.self, KeyList.self, KeyAdd.self, KeyEdit.self,
         KeyRemove.self, RecoveryList.self, BackupCreate.self, BackupVerify.self, BrowserList.self, BrowserRemove.self,
-        BrowserNotices.self, RemoteAsk.self, RemoteAnswer.self,
+        BrowserNotices.self, BrowserAllow.self, RemoteAsk.self, RemoteAnswer.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

@@ -36,6 +36,7 @@ extension ShareItem: PerformedOperation {
         var record = places.record
         if !isAlone {
             try desk.requireMovable(places, isCopying: false)
+            try desk.requireOwnPassphrases(places)
             record = try desk.unfinishedHome(of: found, places) ?? desk.found(answer.vault, sync)
             _ = try desk.transfer(places, to: record, .move) {
                 try desk.send(record, sync) { $0.writesCheckpoint = true }

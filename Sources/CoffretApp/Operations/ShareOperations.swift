@@ -146,6 +146,12 @@ extension ShareAdd: PerformedOperation {
             throw SyncError(.memberExists, at: found.words)
         }
         if isTrial == true { return answer }
+        let lockedCount = try desk.vault(record).lockedNotes().count
+        if lockedCount > 0 {
+            desk.surroundings.person?.warn(
+                "\(NumberText.counted(lockedCount, "locked note")) in this vault: who reads it can try to guess the passphrase"
+            )
+        }
         try desk.surroundings.requirePassphrase("share a vault")
         // The person took his time.
         try sync.account.readAgain()

@@ -3,6 +3,7 @@
 
 internal import CoffretAccount
 internal import CoffretBase
+internal import CoffretBridge
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
@@ -13,7 +14,7 @@ package import CoffretWire
 
 /// A value that was found, and is not read before a person has said yes.
 ///
-/// Spec: Spec/remote.md section 5.
+/// Spec: Spec/remote.md section 6.
 package struct Lending {
     private static let codeNames: Set<String> = ["code", "otp"]
 
@@ -23,6 +24,8 @@ package struct Lending {
     /// Nil for the text of a note.
     private let field: ItemField?
     private let vaultName: String
+    /// Of the page, where a browser asks.
+    private let origin: String?
 
     /// Finds the value.
     ///
@@ -37,6 +40,7 @@ package struct Lending {
         let item = try place.vault.item(place.id)
         guard !item.isHidden, !item.isSealed, !item.isTrashed else { throw RemoteError(.itemWithheld) }
         (self.desk, self.item, vaultID, vaultName) = (desk, item, place.record.vaultID.hex, place.record.name)
+        origin = nil
         let code = item.fields.first { $0.kind == .oneTimeCode }
         if let name {
             let isCode = Self.codeNames.contains(name.lowercased()) && code != nil
@@ -51,6 +55,24 @@ package struct Lending {
         }
     }
 
+    /// Finds the login of a page, whose addresses are compared with the page's origin here.
+    ///
+    /// - Throws: `BridgeError` `.originRefused`; `RemoteError` `.itemNotFound`, `.itemAmbiguous`, `.fieldNotFound`.
+    package init(_ request: RemoteLoginRequest, on desk: StoreDesk) throws {
+        let origin = try WebOrigin(request.origin)
+        let fitting = try BridgeDesk.logins(origin, on: desk).filter { item in
+            request.username.map { $0 == BridgeDesk.username(item) ?? "" } ?? true
+        }
+        guard let item = fitting.first else { throw RemoteError(.itemNotFound) }
+        guard fitting.count == 1 else { throw RemoteError(.itemAmbiguous) }
+        // The same again as an item, whose vault is known.
+        let place = try desk.find(item.id.uuid.hex, vault: nil)
+        (self.desk, self.item, vaultID, vaultName) = (desk, item, place.record.vaultID.hex, place.record.name)
+        self.origin = origin.text
+        field = item.fields.first { request.wantsCode ? $0.kind == .oneTimeCode : $0.key.name == "password" }
+        guard field != nil else { throw RemoteError(.fieldNotFound) }
+    }
+
     package var title: String { TextWidth.truncate(TextWidth.displaySafe(item.title), to: 100) }
 
     package var label: String {
@@ -61,7 +83,7 @@ package struct Lending {
 
     /// For the person who is asked.
     package var words: String {
-        let address = item.fields.first { $0.kind == .url }?.value
+        let address = origin ?? item.fields.first { $0.kind == .url }?.value
         let lines = [
             "\(label) of \"\(title)\"", "in the vault \"\(TextWidth.displaySafe(vaultName))\"",
             address.map { TextWidth.truncate(TextWidth.displaySafe($0), to: 70) },
@@ -93,10 +115,11 @@ package struct RemoteLog {
     private let desk: StoreDesk
     private let operation: String
     private let device: String
+    private let isBrowser: Bool
 
-    /// - Parameter device: the device that asks, or where the page came from.
-    package init(_ desk: StoreDesk, operation: String, device: String) {
-        (self.desk, self.operation, self.device) = (desk, operation, device)
+    /// - Parameter device: the device or browser that asks, or where the page came from.
+    package init(_ desk: StoreDesk, operation: String, device: String, isBrowser: Bool = false) {
+        (self.desk, self.operation, self.device, self.isBrowser) = (desk, operation, device, isBrowser)
     }
 
     package func note(_ event: AccessEntry.Event, code: String? = nil) {
@@ -105,7 +128,8 @@ package struct RemoteLog {
         entry.time = WireMoment(desk.store.environment.clock.now)
         (entry.event, entry.session) = (event, Hex.encode(desk.store.environment.random.bytes(count: 4)))
         (entry.operation, entry.code) = (operation, code)
-        entry.device = String(TextWidth.displaySafe(device).prefix(60))
+        let name = String(TextWidth.displaySafe(device).prefix(60))
+        if isBrowser { entry.browser = name } else { entry.device = name }
         entry.vault = desk.subject?.vault.hex
         entry.item = desk.subject?.item?.uuid.hex
         log.add(entry)

@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretBridge
 internal import CoffretClient
+internal import CoffretPairing
 internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
@@ -12,6 +13,10 @@ enum BrowserCommand {
     private static let programName = "coffret-bridge"
     private static let gone = ArgumentDescription.optional("NAME", .text, "as coffret browser ls shows it")
     private static let notices = ArgumentDescription.optional("on|off", .text, "without it: says how it is")
+    private static let code = ArgumentDescription.required(
+        "CODE", .text, "the text that the extension shows: COFFRET-BROWSER:1:…")
+    private static let calledName = OptionDescription.value(
+        "name", "NAME", "how the browser is called here, if not as it calls itself")
     private static let all = OptionDescription.flag("all", "forget all, also where their record was altered")
 
     static let description = CommandDescription(
@@ -25,6 +30,16 @@ enum BrowserCommand {
                 discussion: [
                     "Writes one file for each browser below your home folder. The Debian package does the same for everybody. Then open the settings of the extension and press Connect."
                 ], run: install),
+            CommandDescription(
+                "allow", "Let a browser on another machine ask this device for logins",
+                discussion: [
+                    "The extension's settings there show a code: scan it, and paste its text here. From then on its popup can ask for the login of the page in front. You are asked here each time, in Coffret's own prompt, and one value is sent. Docs/remote.md says more."
+                ],
+                arguments: [code], options: [calledName],
+                examples: [
+                    CommandExample(
+                        "coffret browser allow COFFRET-BROWSER:1:M5QXEZDFNY --name library", "it is listed as library")
+                ], run: allow),
             CommandDescription("ls", "List the browsers that are connected with the store", run: list),
             CommandDescription(
                 "unpair", "Forget a browser; its next session is refused", arguments: [gone], options: [all],
@@ -97,9 +112,22 @@ enum BrowserCommand {
             }
             return browsers.map { browser in
                 let since = context.relativeTime.moment(browser.created.milliseconds)
-                return
-                    "\(TextWidth.displaySafe(browser.name)): \(TextWidth.displaySafe(browser.program)), since \(since)"
+                let place = browser.isRemote == true ? "on another machine" : TextWidth.displaySafe(browser.program)
+                return "\(TextWidth.displaySafe(browser.name)): \(place), since \(since)"
             }.joined(separator: "\n")
+        }
+    }
+
+    private static func allow(_ context: CommandContext) throws {
+        var request = BrowserAllow()
+        (request.code, request.name) = (context.arguments.required(code), context.arguments.value(calledName))
+        // A mistyped code is told before anybody is asked anything.
+        _ = try PageCode.parse(request.code, as: .browser)
+        let browser = try store(context).perform(request)
+        try context.confirmDone(browser.json) {
+            let name = TextWidth.displaySafe(browser.name)
+            return
+                "\"\(name)\" may ask from now on. Say yes there, too.\nTo end that: coffret browser unpair \"\(name)\""
         }
     }
 

@@ -21,12 +21,12 @@ extension ContactCommand {
         guard isConfirmed || context.terminal.inputIsTerminal && !context.isJSON else {
             return try context.print(shown.json) { text(shown) }
         }
-        request.areEqual = true
+        (request.areEqual, request.stateCode) = (true, shown.stateCode)
         if !isConfirmed {
             guard let prompt = context.prompt() else { return try context.print(shown.json) { text(shown) } }
             prompt.show(text(shown) + "\n\n")
             request.areEqual = try prompt.confirm("Are both person codes equal there?", isYesDefault: false)
-            if request.areEqual == true { try compareStates(shown, store, context, prompt) }
+            if request.areEqual == true { request.stateCode = try comparedState(shown, store, context, prompt) }
         }
         let done = try store.perform(request)
         try context.confirmDone(done.json) { "\(done.contact.words) is \(done.contact.state.words) now." }
@@ -43,17 +43,19 @@ extension ContactCommand {
     }
 
     /// The state codes are equal when both know the newest links; they decide nothing, and say whether a server lies.
-    private static func compareStates(
+    ///
+    /// - Returns: the one that was shown last.
+    private static func comparedState(
         _ shown: ContactVerify.Answer, _ store: CommandStore, _ context: CommandContext, _ prompt: TerminalPrompt
-    ) throws {
-        guard try !prompt.confirm("Is the third row equal too?", isYesDefault: false) else { return }
+    ) throws -> String {
+        if try prompt.confirm("Is the third row equal too?", isYesDefault: false) { return shown.stateCode }
         prompt.show(
             "One of you may not have heard of a new device yet. Run coffret contact verify on both sides again.\n")
         var again = ContactVerify()
         again.contact = shown.contact.account
         let now = try store.perform(again)
         prompt.show("\n    both, today  \(now.stateCode)\n\n")
-        guard try !prompt.confirm("Is it equal now?", isYesDefault: false) else { return }
+        if try prompt.confirm("Is it equal now?", isYesDefault: false) { return now.stateCode }
         throw CommandFailure(
             .notAuthentic, code: "trust.chain.forked",
             "one of you is shown old or other devices of the other: the server does not tell both the same; nothing was recorded",

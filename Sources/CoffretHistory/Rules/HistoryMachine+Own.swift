@@ -22,6 +22,12 @@ extension HistoryMachine {
     /// I1: whether an own instance goes on; else a new one begins. It is asked before each own entry (E8).
     package mutating func mayGoOn(_ instance: InstanceID) throws(Store.Failure) -> Bool {
         guard try limit(of: instance) == nil, !forked.contains(instance) else { return false }
+        // Behind the greatest height this log has no entry (E2a).
+        if let mark = frontier[instance], let newest = try entry(mark, of: instance),
+            newest.height >= HistoryLimits.numberMax
+        {
+            return false
+        }
         return try store.unapplied(of: instance, above: frontier.number(of: instance)).count == 0
     }
 
@@ -47,11 +53,12 @@ extension HistoryMachine {
         var height = before?.height ?? 0
         for (other, mark) in frontier.marks {
             // A height that no vault reaches leads nobody on: behind the greatest there is no entry.
-            guard let newest = try entry(mark, of: other),
-                newest.height <= HistoryLimits.followedHeightMax || newest.context.author == own
-            else { continue }
+            guard let newest = try entry(mark, of: other), newest.height <= HistoryLimits.followedHeightMax else {
+                continue
+            }
             height = max(height, newest.height)
         }
+        guard height < HistoryLimits.numberMax else { return nil }
         let unsaid = frontier.marks.filter { $0.key != instance && said[$0.key] != $0.value }
             .sorted { $0.key < $1.key }
         let seen = unsaid.prefix(HistoryLimits.referenceCountMax)

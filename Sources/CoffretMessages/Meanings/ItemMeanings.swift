@@ -29,6 +29,10 @@ extension FailureMeaning {
         "core.note.wrong-passphrase": FailureMeaning(
             .wrongPassphrase, "the passphrase does not open this note", hint: "coffret note hint shows its hint"),
         "core.note.passphrase-invalid": FailureMeaning(.badInput, "that cannot be a passphrase"),
+        "core.note.passphrase-elsewhere": FailureMeaning(
+            .badInput,
+            "this passphrase opens notes of another vault, too, and other people could guess at it", showsPlace: true,
+            hint: "take one that is used nowhere else; coffret note relock gives a note another passphrase"),
         "core.note.damaged": FailureMeaning(
             .damaged, "the passphrase is right, but the note was altered or moved", hint: damageHint),
         "core.record.not-found": FailureMeaning(

@@ -33,8 +33,8 @@ extension FailureMeaning {
             .usage, "that device cannot be asked: it is this one, or a sheet of paper", showsPlace: true,
             hint: "coffret device ls lists your devices"),
         "remote.code.malformed": FailureMeaning(
-            .usage, "that is not a code of the page: it begins with COFFRET-ASK:1:",
-            hint: "copy it whole; in a shell it needs no quotes"),
+            .usage, "that is not the code that the page, or the extension, shows",
+            hint: "copy it whole: coffret answer takes COFFRET-ASK:1:…, and coffret browser allow COFFRET-BROWSER:1:…"),
         "remote.code.server-differs": FailureMeaning(
             .usage, "the page waits at another server than this store's; nothing was sent", showsPlace: true,
             hint: "type the address of your own server into the page; coffret server status shows it"),

@@ -1,4 +1,4 @@
-// One request between two devices of an account, over a relay that neither trusts. Invariant: nothing of a message is looked at before
+// One request of a device, or of a browser, to a device of the account, over a relay that neither trusts. Invariant: nothing of a message is looked at before
 // it opened under both devices' keys, this relay id and the asked device's fresh challenge.
 
 package import CoffretBase
@@ -7,7 +7,6 @@ internal import CoffretInterop
 
 /// What both sides have in common. Spec: Spec/remote.md section 3.
 enum RemoteChannel {
-    static let noiseProtocol = NoiseProtocol(.kk)
     static let challengeByteCount = 32
     static let openingKind: UInt8 = 1
 
@@ -16,8 +15,8 @@ enum RemoteChannel {
     }
 
     static func handshake(
-        _ role: NoiseRole, relayID: [UInt8], challenge: [UInt8], own: AgreementKey, other: AgreementPublicKey,
-        ephemeral: AgreementKey?
+        _ noiseProtocol: NoiseProtocol, _ role: NoiseRole, relayID: [UInt8], challenge: [UInt8], own: AgreementKey,
+        other: AgreementPublicKey, ephemeral: AgreementKey?
     ) throws(RemoteError) -> NoiseHandshake {
         do throws(InteropError) {
             return try NoiseHandshake(
@@ -68,8 +67,8 @@ package final class RemoteAsker {
             frame[0] == RemoteChannel.openingKind
         else { throw RemoteError(.mismatch) }
         let made = try RemoteChannel.handshake(
-            .initiator, relayID: relayID, challenge: Array(frame.dropFirst()), own: own, other: other,
-            ephemeral: ephemeral)
+            NoiseProtocol(.kk), .initiator, relayID: relayID, challenge: Array(frame.dropFirst()), own: own,
+            other: other, ephemeral: ephemeral)
         handshake = made
         do throws(InteropError) {
             return deviceID.bytes + (try made.writeMessage(RemoteFilling.filled(request.encoded)))
@@ -99,6 +98,7 @@ package final class RemoteAnswerer {
     private let challenge: [UInt8]
     private let ephemeral: AgreementKey?
     private var handshake: NoiseHandshake?
+    private var isForBrowser = false
 
     /// - Parameter own: this device's Noise key.
     package convenience init(relayID: [UInt8], own: AgreementKey, random: any RandomSource) {
@@ -117,16 +117,24 @@ package final class RemoteAnswerer {
 
     /// Reads the request.
     ///
-    /// - Parameter key: the Noise key of a trusted device of the account; nil for any other id.
-    /// - Throws: `.mismatch` for a frame that no such device made for this opening.
+    /// - Parameter key: the Noise key of a trusted device of the account, or of a browser that may ask; nil for any other id.
+    /// - Returns: the id of who asks, and what for.
+    /// - Throws: `.mismatch` for a frame that no such device or browser made for this opening.
     package func receive(
-        _ frame: [UInt8], key: (UniqueID) -> AgreementPublicKey?
-    ) throws(RemoteError) -> (device: UniqueID, request: RemoteRequest) {
-        guard handshake == nil, let device = UniqueID(bytes: Array(frame.prefix(UniqueID.byteCount))),
-            let other = key(device)
+        _ frame: [UInt8], key: (UniqueID) -> RemoteAskerKey?
+    ) throws(RemoteError) -> (asker: UniqueID, wish: RemoteWish) {
+        guard handshake == nil, let asker = UniqueID(bytes: Array(frame.prefix(UniqueID.byteCount))),
+            let asking = key(asker)
         else { throw RemoteError(.mismatch) }
+        // A browser has no ChaChaPoly.
+        let (other, noiseProtocol) =
+            switch asking {
+            case .device(let key): (key, NoiseProtocol(.kk))
+            case .browser(let key): (key, NoiseProtocol(.kk, .aesGCM))
+            }
         let made = try RemoteChannel.handshake(
-            .responder, relayID: relayID, challenge: challenge, own: own, other: other, ephemeral: ephemeral)
+            noiseProtocol, .responder, relayID: relayID, challenge: challenge, own: own, other: other,
+            ephemeral: ephemeral)
         let plain: [UInt8]
         do throws(InteropError) {
             plain = try made.readMessage(frame.dropFirst(UniqueID.byteCount))
@@ -134,7 +142,13 @@ package final class RemoteAnswerer {
             throw RemoteError(.mismatch)
         }
         handshake = made
-        return (device, try RemoteRequest(decoding: RemoteFilling.content(plain)))
+        let content = try RemoteFilling.content(plain)
+        switch asking {
+        case .device: return (asker, .item(try RemoteRequest(decoding: content)))
+        case .browser:
+            isForBrowser = true
+            return (asker, .login(try RemoteLoginRequest(decoding: content)))
+        }
     }
 
     /// The frame with the answer. A second one cannot be made.
@@ -145,9 +159,9 @@ package final class RemoteAnswerer {
             throw RemoteError(.valueTooLong)
         }
         guard let handshake else { throw RemoteError(.mismatch) }
-        var content = reply.encoded
+        var content = isForBrowser ? [] : reply.encoded
         defer { content.zero() }
-        var plain = RemoteFilling.filled(content)
+        var plain = isForBrowser ? reply.filledForBrowser : RemoteFilling.filled(content)
         defer { plain.zero() }
         do throws(InteropError) { return try handshake.writeMessage(plain) } catch { throw RemoteError(.mismatch) }
     }

@@ -3,7 +3,7 @@
 
 internal import CoffretBase
 
-/// Bounds of remote requests. Spec: Spec/remote.md sections 2 and 5.
+/// Bounds of remote requests. Spec: Spec/remote.md sections 2 and 6.
 package enum RemoteLimits {
     /// A request is good for so long, and so is a question to a person.
     package static let duration = Duration.seconds(60)
@@ -138,6 +138,12 @@ package enum RemoteReply: Equatable, Sendable {
 /// Contents with zeros behind them.
 enum RemoteFilling {
     /// Length (4, big-endian) ‖ content ‖ zeros up to a multiple of 512 bytes. The caller zeroes the result.
+    static func filled(_ members: [JSONValue.Member]) -> [UInt8] {
+        var content = Array(JSONValue.object(members).text().utf8)
+        defer { content.zero() }
+        return filled(content)
+    }
+
     static func filled(_ content: [UInt8]) -> [UInt8] {
         let piece = RemoteLimits.pieceByteCount
         let count = (4 + content.count + piece - 1) / piece * piece

@@ -10,12 +10,16 @@ package struct BrowserMessage: Record {
     package var name = ""
     package var program = ""
     package var created = WireMoment(0)
+    package var isRemote: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("name", \.name, "as it was paired"),
-        RecordField("program", \.program, "who started its host then, as the system named it"),
-        RecordField("created", \.created, "when it was paired"))
+        RecordField(
+            "program", \.program,
+            "who started its host then, as the system named it; nothing for one on another machine"),
+        RecordField("created", \.created, "when it was paired"),
+        RecordField("remote", \.isRemote, "whether it is on another machine, and asks over the relay (`remote.md`)"))
 }
 
 package struct BrowserList: StoreOperation {
@@ -34,6 +38,24 @@ package struct BrowserList: StoreOperation {
         package init() {}
         package static let layout = RecordLayout<Self>(RecordField("browsers", \.browsers, "the oldest first"))
     }
+}
+
+package struct BrowserAllow: StoreOperation {
+    package static let name = "browser.allow"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Lets the extension of a browser on another machine, which shows a code, ask this device for logins (`remote.md`). The session asks "
+        + "whether it may, and that somebody is there."
+
+    package var code = ""
+    package var name: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("code", \.code, "the text that the extension shows"),
+        RecordField("name", \.name, "for the browser; else as it calls itself"))
+
+    package typealias Answer = BrowserMessage
 }
 
 package struct BrowserRemove: StoreOperation {

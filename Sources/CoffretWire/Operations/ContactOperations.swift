@@ -234,6 +234,7 @@ package struct ContactVerify: StoreOperation {
 
     package var contact = ""
     package var areEqual: Bool?
+    package var stateCode: String?
     package var scanned: String?
 
     package init() {}
@@ -241,6 +242,8 @@ package struct ContactVerify: StoreOperation {
         RecordField("contact", \.contact, "its name, or the beginning of its account id"),
         RecordField(
             "areEqual", \.areEqual, "whether both person codes are equal on both sides; without it nothing is recorded"),
+        RecordField(
+            "stateCode", \.stateCode, "the code that was shown; equal codes need it, and what changed since is refused"),
         RecordField("scanned", \.scanned, "the text of the other's QR code, which is compared here"))
 
     package struct Answer: Record {

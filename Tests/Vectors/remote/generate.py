@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints remote.json: requests between two devices and to a page, by an implementation that shares no code with Coffret.
+"""Prints remote.json: requests between two devices, to a page, and of a browser, by an implementation that shares no code with Coffret.
 
 Primitives come from Python's `cryptography`; the rest is written out from Spec/remote.md and the Noise specification.
 """
@@ -117,6 +117,58 @@ def between(tag, request, answer):
     }
 
 
+def compact(content):
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def browser(tag, request, answer):
+    asker, asked, e, f = (value(part + tag) for part in ["browser", "browser asked", "browser e", "browser f"])
+    relay, challenge, name = value("browser relay" + tag)[:16], value("browser challenge" + tag), value("browser id" + tag)[:16]
+    state = State(b"Noise_KK_25519_AESGCM_SHA256".ljust(32, b"\0"), b"coffret/remote/1" + relay + challenge, False)
+    state.mix_hash(public(asker))
+    state.mix_hash(public(asked))
+    first = state.ephemeral(e)
+    state.mix_key(agree(e, asked))
+    state.mix_key(agree(asker, asked))
+    first += state.seal(filled(compact(request)))
+    second = state.ephemeral(f)
+    state.mix_key(agree(f, e))
+    state.mix_key(agree(f, asker))
+    second += state.seal(filled(compact(answer)))
+    return {
+        "browser": asker.hex(), "browserPublic": public(asker).hex(), "asked": asked.hex(), "askedPublic": public(asked).hex(),
+        "browserEphemeral": e.hex(), "browserEphemeralPublic": public(e).hex(), "askedEphemeral": f.hex(), "relay": relay.hex(),
+        "challenge": challenge.hex(), "id": name.hex(), "request": request, "answer": answer,
+        "frames": [(b"\x01" + challenge).hex(), (name + first).hex(), second.hex()],
+    }
+
+
+def admission(tag, host, name, device_name):
+    static, e, f, secret = (value(part + tag) for part in ["admitted", "admitting", "admitted ephemeral", "admission secret"])
+    relay, key = value("admission relay" + tag)[:16], public(value("admission key" + tag))
+    given = {
+        "id": value("admission id" + tag)[:16].hex(), "account": value("admission account" + tag)[:8].hex(),
+        "device": value("admission device" + tag)[:16].hex(), "name": device_name, "key": key.hex(),
+    }
+    state = State(b"Noise_NKpsk0_25519_AESGCM_SHA256", b"coffret/remote/browser/1" + relay, True)
+    state.mix_hash(public(static))
+    state.mix_psk(secret)
+    first = state.ephemeral(e)
+    state.mix_key(agree(e, static))
+    first += state.seal(b"")
+    second = state.ephemeral(f)
+    state.mix_key(agree(f, e))
+    second += state.seal(name.encode())
+    key, _ = hkdf(state.chain, b"", 2)
+    code = bytes([len(host)]) + host.encode() + relay + public(static) + secret
+    return {
+        "browser": static.hex(), "browserPublic": public(static).hex(), "browserEphemeral": f.hex(), "browserEphemeralPublic": public(f).hex(),
+        "senderEphemeral": e.hex(), "secret": secret.hex(), "relay": relay.hex(), "host": host, "name": name, "given": given,
+        "code": "COFFRET-BROWSER:1:" + base64.b32encode(code).decode().rstrip("="),
+        "frames": [first.hex(), second.hex(), seal(True, key, 0, filled(compact(given)), b"").hex()],
+    }
+
+
 def page(tag, host, place, label, secret_value, seconds):
     static, e, f, secret = (value(part + tag) for part in ["page", "sender", "page ephemeral", "secret"])
     relay = value("page relay" + tag)[:16]
@@ -154,4 +206,10 @@ pages = [
     page("1", "127.0.0.1:7440", "", "One-time code", "123456", 29),
     page("2", "h" * 128, "https://" + "h" * 128, "Text", "t" * 500, None),
 ]
-print(json.dumps({"devices": devices, "pages": pages}, indent=1, ensure_ascii=False))
+browsers = [
+    browser("0", {"origin": "https://garden.example", "field": "password"}, {"title": "Garden", "label": "Password", "value": "pâss “wörd” ✓ 7"}),
+    browser("1", {"origin": "https://garden.example:8443", "username": "mira", "field": "code"}, {"title": "Garden", "label": "One-time code", "value": "123456", "seconds": 17}),
+    browser("2", {"origin": "http://localhost", "field": "password"}, {"refused": "remote.refused"}),
+]
+admissions = [admission("0", "vault.example", "Firefox", "tower"), admission("1", "127.0.0.1:7440", "Google Chrome", "Tür")]
+print(json.dumps({"devices": devices, "pages": pages, "browsers": browsers, "admissions": admissions}, indent=1, ensure_ascii=False))
