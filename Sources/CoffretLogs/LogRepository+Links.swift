@@ -102,19 +102,32 @@ package struct ShownLinks: Equatable, Sendable {
     package init(undoneFrom: Int?) { self.undoneFrom = undoneFrom }
 }
 
-extension HistoryMachine<DiskHistoryStore> {
+/// Bytes of the entries of some logs, above what a base accepts and up to a frontier.
+struct CountedBytes {
+    let base: Int?
+    var frontier = Frontier()
+    var byteCount = 0
+}
+
+extension LogRepository {
     /// Bytes of the entries that are applied and not in the base. Below 256 entries nobody has to know: they cannot make a
     /// root due, since none has more than 256 KiB.
     ///
-    /// - Complexity: reads the index from there on.
-    package func byteCountBehindBase() throws(StorageError) -> Int {
-        guard entryCountBehindBase >= LinkSchedule.entryCountMin else { return 0 }
-        var byteCount = 0
-        for (instance, mark) in frontier.marks where mark.number > accepted.number(of: instance) {
-            let records = try store.index.records(
-                of: instance, from: accepted.number(of: instance) + 1, to: mark.number)
-            byteCount += records.reduce(0) { $0 + $1.byteCount }
+    /// - Complexity: reads the index from where it was counted last on.
+    func byteCountBehindBase(of machine: Machine) throws(StorageError) -> Int {
+        guard machine.entryCountBehindBase >= LinkSchedule.entryCountMin else { return 0 }
+        var counted = countedBehindBase ?? CountedBytes(base: machine.base)
+        if counted.base != machine.base || !machine.frontier.covers(counted.frontier) {
+            counted = CountedBytes(base: machine.base)
         }
-        return byteCount
+        for (instance, mark) in machine.frontier.marks {
+            let start = max(machine.accepted.number(of: instance), counted.frontier.number(of: instance))
+            guard mark.number > start else { continue }
+            let records = try machine.store.index.records(of: instance, from: start + 1, to: mark.number)
+            counted.byteCount += records.reduce(0) { $0 + $1.byteCount }
+        }
+        counted.frontier = machine.frontier
+        countedBehindBase = counted
+        return counted.byteCount
     }
 }

@@ -50,6 +50,8 @@ package final class LogRepository {
     /// Damage was met: what is derived is made anew by who loads next. Once; what is damaged then is for `fsck`.
     private var isIndexInDoubt = false
     private var wasRebuilt = false
+    /// Counted for the last sync; the next one goes on from there.
+    var countedBehindBase: CountedBytes?
 
     /// What follows from the journal and the chains.
     struct Loaded {

@@ -6,6 +6,7 @@ import CoffretCrypto
 import CoffretKeys
 import CoffretStorage
 import CoffretTestSupport
+import Testing
 
 final class StoreFixture {
     static let passphrase = "correct horse battery"
@@ -49,4 +50,35 @@ final class StoreFixture {
         try Store.open(
             at: storePath, with: .passphrase(Self.passphrase(text)), environment: environment ?? self.environment)
     }
+}
+
+/// The machine's disk. Other processes act before something in a folder is looked at.
+final class MeanwhileFileSystem: FileSystem, @unchecked Sendable {
+    // SAFETY: used by one test on one thread.
+    private let below = PosixFileSystem()
+    private let folder: String
+    /// What they do, one after the other.
+    var hooks: [() throws -> Void] = []
+
+    init(_ folder: String) { self.folder = folder }
+
+    func status(_ path: String) throws(FileSystemError) -> FileStatus? {
+        if path.hasPrefix(folder), !hooks.isEmpty {
+            let hook = hooks.removeFirst()
+            do { try hook() } catch { Issue.record(error) }
+        }
+        return try below.status(path)
+    }
+
+    func open(_ path: String, _ opening: FileOpening, mode: UInt32) throws(FileSystemError) -> any OpenFile {
+        try below.open(path, opening, mode: mode)
+    }
+    func makeDirectory(_ path: String, mode: UInt32) throws(FileSystemError) {
+        try below.makeDirectory(path, mode: mode)
+    }
+    func list(_ path: String) throws(FileSystemError) -> [DirectoryEntry] { try below.list(path) }
+    func rename(_ path: String, to newPath: String) throws(FileSystemError) { try below.rename(path, to: newPath) }
+    func remove(_ path: String) throws(FileSystemError) { try below.remove(path) }
+    func removeDirectory(_ path: String) throws(FileSystemError) { try below.removeDirectory(path) }
+    func synchronizeDirectory(_ path: String) throws(FileSystemError) { try below.synchronizeDirectory(path) }
 }

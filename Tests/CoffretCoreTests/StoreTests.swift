@@ -123,6 +123,26 @@ struct StoreTests {
         expect(.storeRolledBack) { _ = try elsewhere.openVault(isWritable: true) }
     }
 
+    @Test(
+        "what another process changed since the keyring was read is no rollback, neither of the keyring nor of a vault")
+    func changedMeanwhile() throws {
+        let store = try fixture.create()
+        let (reader, writer) = (try fixture.open(), try fixture.open())
+        try store.addVault(named: "Work")
+        try reader.openVault(isWritable: false).close()
+        try writer.openVault("Personal", isWritable: true).close()
+        #expect(try reader.vaults.count == 2 && reader.keyring.generation == store.keyring.generation)
+        // Between the file and the memory beside it, again and again.
+        let disk = MeanwhileFileSystem(fixture.folder.file("state"))
+        disk.hooks = (0..<4).map { number in { try store.addVault(named: "Vault \(number)") } }
+        let late = try fixture.open(
+            environment: StoreEnvironment(
+                stateDirectory: fixture.folder.file("state"), fileSystem: disk, random: fixture.random,
+                clock: fixture.clock))
+        #expect(try disk.hooks.isEmpty && late.vaults.count == 6 && late.keyring.instanceStatus == .current)
+        try late.openVault("Work", isWritable: true).close()
+    }
+
     @Test("keys 4: a copied store is read, and written to once a person has made it an instance of its own (R97)")
     func copiedStore() throws {
         let store = try fixture.create()

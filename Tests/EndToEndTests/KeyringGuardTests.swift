@@ -5,6 +5,7 @@ import CoffretBase
 import CoffretCrypto
 import CoffretTestSupport
 import Foundation
+import Glibc
 import Testing
 
 @testable import CoffretKeys
@@ -45,6 +46,35 @@ struct KeyringGuardTests {
         try runner.succeed("device", "renew")
         try runner.succeed("new", input: "# After all\n")
         #expect(try runner.succeed("ls").contains("After all"))
+    }
+
+    @Test(
+        "a process that stretches its passphrase while another one changes the keyring opens what that one made of it")
+    func changedMeanwhile() throws {
+        let agent = try AgentRunner(makesStore: false)
+        defer { try? agent.stop() }
+        let runner = agent.runner
+        try runner.succeed("init", "--effort", "normal")
+        try runner.succeed("ls")
+        #expect(try agent.unlock().exitCode == 0)
+        let before = try #require(try Self.attempts(of: runner))
+        let late = try SpawnedProcess(
+            CoffretRunner.executable, ["vault", "ls"], environment: runner.environment(), directory: runner.workPath)
+        // The file is read, and the try is counted; the memory beside the store is not looked at yet.
+        try Waiting.until("the try is counted", everyMilliseconds: 1) { try Self.attempts(of: runner) != before }
+        late.signal(SIGSTOP)
+        try agent.succeed("vault", "new", "Work")
+        late.signal(SIGCONT)
+        let status = late.finish()
+        #expect(status.code == 0 && !status.isSignalled)
+    }
+
+    /// The count of tries as the files have it, however it is written.
+    private static func attempts(of runner: CoffretRunner) throws -> Data? {
+        let folder = runner.folder.file("home/.local/state/coffret/agent")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        guard let name = names.first(where: { $0.hasSuffix(".attempts") }) else { return nil }
+        return FileManager.default.contents(atPath: "\(folder)/\(name)")
     }
 
     private static func passphrase(_ text: String) throws -> Passphrase {

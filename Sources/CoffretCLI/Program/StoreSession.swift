@@ -26,8 +26,6 @@ final class StoreSession {
     }
 
     /// Opens the store that the command line means. Asks for the secret only if there is a store.
-    ///
-    /// With a manner other than `.passphrase` the keyring can be read again.
     static func open(
         _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false
     ) throws -> StoreSession {
@@ -36,13 +34,12 @@ final class StoreSession {
         let secret = try StoreAccess.secret(manner, context)
         let news = AgentLocation.canonical(path).map { AgentKeyNews(store: $0, context.environment) }
         if let news { context.keyNews.append(news) }
-        let follows = if case .passphrase = manner { false } else { true }
         let store: Store
         do {
             store = try StoreAccess.askingForFormer(secret, context) { secret in
                 try context.deriving {
                     try Store.open(
-                        at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
+                        at: path, with: secret, acceptsRollback: acceptsRollback,
                         environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
                 }
             }

@@ -82,17 +82,15 @@ package final class Store {
     ///
     /// - Parameter acceptsRollback: goes on with a store that is older than this machine remembers, or another one;
     ///   nothing is written before `renewInstance`.
-    /// - Parameter follows: `readKeyringAgain` is to be used.
     /// - Throws: `CoreError` `.storeNotFound`; `.storeRolledBack`; `.keys` with its cause for everything else.
     package static func open(
-        at path: String, with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
-        environment: StoreEnvironment
+        at path: String, with secret: UnlockSecret, acceptsRollback: Bool = false, environment: StoreEnvironment
     ) throws -> Store {
         let layout = StoreLayout(path)
         let keyring = try inKeys(
             Keyring.open(
-                with: secret, acceptsRollback: acceptsRollback, follows: follows,
-                environment: environment.keyring(at: layout.keyringPath)))
+                with: secret, acceptsRollback: acceptsRollback, environment: environment.keyring(at: layout.keyringPath)
+            ))
         return Store(layout: layout, keyring: keyring, environment: environment)
     }
 
@@ -188,7 +186,15 @@ package final class Store {
         }
         if isWritable { repository.onDurable { positions.note(position: $0, of: record.vaultID) } }
         let recorded = repository.recordedKeyringGeneration
-        guard recorded <= keyring.generation else { throw CoreError(.storeRolledBack, at: record.name) }
+        guard recorded <= keyring.generation else {
+            repository.close()
+            // Another process may have changed the keyring since this one read it.
+            guard try readKeyringAgain(), recorded <= keyring.generation else {
+                throw CoreError(.storeRolledBack, at: record.name)
+            }
+            let vault = try inKeys(keyring.vault(record.vaultID))
+            return try open(vault, isWritable: isWritable, admitsOlderChains: admitsOlderChains)
+        }
         if isWritable { try inKeys(keyring.checkInstance()) }
         if isWritable && recorded < keyring.generation {
             try inStorage(repository.recordKeyringGeneration(keyring.generation))

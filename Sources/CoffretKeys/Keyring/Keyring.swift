@@ -122,7 +122,9 @@ package enum Keyring {
     ///
     /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers, or not the one that it
     ///   remembers; `instanceStatus` says so then, and a new instance has to be made.
-    /// - Parameter follows: keeps what opened its slot, so that `readAgain` can go on with what other processes make of it.
+    ///
+    /// A keyring that another process changes meanwhile is read again; what opened its slot is kept, so that `readAgain` can go
+    /// on with later changes.
     /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringOutdated`, `.keyringUnsupported` before any secret is used;
     ///   `.passwordPolicy` before anything is derived; `.attemptsPausing`, `.attemptsUncounted` before the secret is
     ///   looked at; `.unlockFailed` for a wrong secret;
@@ -130,18 +132,51 @@ package enum Keyring {
     ///   `.markerDiffers` afterwards.
     /// - Complexity: one run of Argon2id per slot of the kind until one opens.
     package static func open(
-        with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
-        environment: KeyringEnvironment
+        with secret: UnlockSecret, acceptsRollback: Bool = false, environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         try PassphraseSlot.checkPolicy(of: file.slots)
         let opened = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
             try openStorageKey(of: file, with: secret, environment: environment)
         }
-        let keyring = try finish(file, opened.storageKey, opened.origin, acceptsRollback: acceptsRollback, environment)
-        if follows { keyring.opener = opened.opener }
+        let keyring = try settled(file, acceptsRollback: acceptsRollback, environment) {
+            (file, acceptsRollback) throws(KeyError) in
+            // The slot's own key needs no derivation; a slot that was changed, too, needs the secret again.
+            let storageKey =
+                if let known = opened.opener?.storageKey(of: file) { known } else {
+                    try openStorageKey(of: file, with: secret, environment: environment).storageKey
+                }
+            return try finish(file, storageKey, opened.origin, acceptsRollback: acceptsRollback, environment)
+        }
+        keyring.opener = opened.opener
         return keyring
     }
+
+    /// Finishes the opening of a keyring. Between its file and the memory outside of it another process may have changed both:
+    /// then the file there is newer than the one that was read, and that one is opened.
+    ///
+    /// - Parameter finish: opens a file; the other parameter is whether a person accepts a rollback.
+    static func settled(
+        _ file: KeyringFile, acceptsRollback: Bool, _ environment: KeyringEnvironment,
+        _ finish: (KeyringFile, Bool) throws(KeyError) -> UnlockedKeyring
+    ) throws(KeyError) -> UnlockedKeyring {
+        var file = file
+        for _ in 0..<changeCountMax {
+            do throws(KeyError) {
+                return try finish(file, false)
+            } catch {
+                guard error.code == .keyringRolledBack || error.code == .markerDiffers else { throw error }
+                let newer = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+                guard newer.storeID == file.storeID, newer.generation > file.generation else { break }
+                try PassphraseSlot.checkPolicy(of: newer.slots)
+                file = newer
+            }
+        }
+        return try finish(file, acceptsRollback)
+    }
+
+    /// So many changes by other processes while a keyring is opened are followed.
+    private static let changeCountMax = 8
 
     /// Opens a keyring through a key store.
     ///

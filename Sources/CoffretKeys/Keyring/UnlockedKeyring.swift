@@ -54,7 +54,7 @@ package final class UnlockedKeyring {
     var slots: [KeySlot]
     /// nil once locked.
     private var openBody: KeyringBody?
-    /// The key that opened it, if it is to follow changes of other processes.
+    /// The key that opened it, by which it follows changes of other processes; nil where it was opened by a held key or a PIN.
     var opener: SlotOpener?
     let environment: KeyringEnvironment
     private var derived: [VaultID: VaultKeys] = [:]
@@ -94,7 +94,7 @@ package final class UnlockedKeyring {
     /// Goes on with what another process has made of the keyring on disk.
     ///
     /// - Returns: whether it is another one.
-    /// - Throws: `.keyringChanged` if it cannot be opened as it was opened first: it does not follow, or that slot is gone;
+    /// - Throws: `.keyringChanged` if it cannot be opened as it was opened first: by a key of another kind, or that slot is gone;
     ///   or if another process started a new instance, as which this one has not begun. Else as `Keyring.open`. It is as
     ///   before then.
     @discardableResult
@@ -103,10 +103,12 @@ package final class UnlockedKeyring {
         let file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         guard file.generation != fileGeneration else { return false }
         try PassphraseSlot.checkPolicy(of: file.slots)
-        guard file.storeID == storeID, let storageKey = opener?.storageKey(of: file) else {
-            throw KeyError(.keyringChanged)
+        let newer = try Keyring.settled(file, acceptsRollback: false, environment) { (file, _) throws(KeyError) in
+            guard file.storeID == storeID, let storageKey = opener?.storageKey(of: file) else {
+                throw KeyError(.keyringChanged)
+            }
+            return try Keyring.finish(file, storageKey, .device(anchor()), acceptsRollback: false, environment)
         }
-        let newer = try Keyring.finish(file, storageKey, .device(anchor()), acceptsRollback: false, environment)
         guard try newer.deviceID() == deviceID(), try newer.instanceID() == instanceID() else {
             throw KeyError(.keyringChanged)
         }

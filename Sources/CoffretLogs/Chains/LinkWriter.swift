@@ -65,7 +65,7 @@ package struct LinkWriter {
         let mayBeLarge = repository.blobs.fileByteCount >= LinkSchedule.byteCountMax
         return try repository.step { (machine) throws(StorageError) -> Due? in
             let links = try machine.due()
-            let byteCount = mayBeLarge ? try machine.byteCountBehindBase() : 0
+            let byteCount = mayBeLarge ? try repository.byteCountBehindBase(of: machine) : 0
             let isRootDue = machine.isRootDue(now: now, byteCount: byteCount)
             let lacksKey = lacksOwn && machine.lacksKey(ofEpoch: newest, now: now)
             let state = machine.members.newestState
