@@ -240,7 +240,7 @@ struct MemberFollowerTests {
         try world.post(world.vault.link(.add(other.stated, .writer)))
         var items: [LinkPost.Item] = []
         while world.vault.links.count < 1_000 {
-            let role: MemberRole = world.vault.links.count % 2 == 0 ? .viewer : .writer
+            let role: MemberRole = world.vault.links.count % 2 == 1 ? .viewer : .writer
             let link = world.vault.link(
                 .changeRoles([MemberOperation.RoleChange(other.chain.accountID, role)]), sealedByteCount: 100)
             items.append(world.vault.item(link))

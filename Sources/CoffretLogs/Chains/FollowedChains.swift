@@ -148,7 +148,8 @@ package struct FollowedChains: Sendable {
             guard members != nil else { return MemberError(.chainMissing, at: 0) }
         }
         guard var verified = members else { return nil }
-        let failure = verified.follow(Array(links[verified.state.count...]), accounts: devices, keys: keys, knownCount: knownCount)
+        let failure = verified.follow(
+            Array(links[verified.state.count...]), accounts: devices, keys: keys, knownCount: knownCount)
         if let failure, failure.code == .forked { throw .members(failure) }
         members = verified
         if let failure, !failure.waits {
