@@ -232,6 +232,54 @@ struct MemberFollowerTests {
         #expect(world.linkCount == 4)
     }
 
+    @Test("of a thousand links that are known none is verified again; what was not verified before is")
+    func knownLinks() throws {
+        let world = try World()
+        let other = try world.world.account()
+        try world.world.allow(world.account, to: other)
+        try world.post(world.vault.link(.add(other.stated, .writer)))
+        var items: [LinkPost.Item] = []
+        while world.vault.links.count < 1_000 {
+            let role: MemberRole = world.vault.links.count % 2 == 1 ? .viewer : .writer
+            let link = world.vault.link(
+                .changeRoles([MemberOperation.RoleChange(other.chain.accountID, role)]), sealedByteCount: 100)
+            items.append(world.vault.item(link))
+            world.vault.take(link)
+            guard items.count == ServerLimits.linkCountMaxPerPost || world.vault.links.count == 1_000 else { continue }
+            _ = try #require(try world.world.numbers(items, by: world.account.owner))
+            items = []
+        }
+        #expect(try world.follow() == nil)
+        #expect(world.linkCount == 1_000)
+        // Signatures that no key has made: nobody looks at them, or the chain ends.
+        func forged(_ record: [UInt8]) throws -> FollowedChains {
+            var bytes = record
+            for link in world.follower.chains.links {
+                let signature = try #require(bytes.firstRange(of: link.signature))
+                bytes.replaceSubrange(signature, with: [UInt8](repeating: 1, count: link.signature.count))
+            }
+            return try #require(FollowedChains(decoding: bytes))
+        }
+        var known = try forged(world.follower.encoded)
+        #expect(try known.finish(keys: world.keys) == nil)
+        #expect(known.members?.state.count == 1_000 && known.rights?.count == 1_000)
+        // A record of links that came and were not verified.
+        var fresh = FollowedChains(vaultID: known.vaultID)
+        for account in world.follower.accounts.values { fresh.set(account) }
+        try fresh.take(links: world.follower.chains.links, from: 0)
+        var unknown = try forged(fresh.encoded)
+        let code = #expect(throws: FollowFailure.self) { try unknown.finish(keys: world.keys) }
+        #expect(code == .foundation(TrustError(.signatureInvalid, at: 0)))
+        // One that goes on behind the known ones is verified.
+        let next = world.vault.link()
+        try world.post(next)
+        var link = try UnverifiedLink(decoding: next)
+        let at = try #require(next.firstRange(of: link.signature)).lowerBound
+        link = try UnverifiedLink(decoding: next[..<at] + [next[at] ^ 1] + next[(at + 1)...])
+        try known.take(links: [link], from: 1_000)
+        #expect(try known.finish(keys: world.keys) == MemberError(.signatureInvalid, at: 1_000))
+    }
+
     @Test("records that are cut, or altered, are none or verify (R14)")
     func records() throws {
         let world = try World()

@@ -5,7 +5,11 @@ internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 package import CoffretKeys
+internal import CoffretMessages
+internal import CoffretSharing
 internal import CoffretSync
+internal import CoffretTerminal
+internal import CoffretTrust
 package import CoffretWire
 
 /// The uses that a store's vaults are allowed for.
@@ -63,8 +67,18 @@ extension ShareSettings: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let record = try desk.record(vault)
         if let uses { try desk.guests.setUses(of: record, Set(uses)) }
+        if let required {
+            let members = record.kind == .synced ? try VaultMembers(record, desk.store, PersonNames()) : nil
+            guard members.map({ $0.rights.rights.members[$0.own]?.role == .owner }) ?? true else {
+                throw CommandFailure(
+                    .permission, code: MemberError.Code.notPermitted.rawValue,
+                    "the owners of \"\(TextWidth.displaySafe(record.name))\" alone say whom it takes in")
+            }
+            try desk.writing(record) { try $0.require(required == .compared ? .compared : .linked) }
+        }
         var answer = Answer()
         (answer.vault, answer.isGuest) = (record.name, try desk.guests.isGuest(record))
+        answer.required = try desk.vault(record).requiredState > .linked ? .compared : .linked
         answer.uses =
             answer.isGuest ? GuestUse.allCases.filter(desk.guests.uses(of: record).contains) : GuestUse.allCases
         return answer

@@ -28,6 +28,7 @@ extension ShareItem: PerformedOperation {
         (answer.item, answer.title) = (found.id.uuid.hex, found.title)
         answer.people = persons.map { $0.message(role: role) }
         let isAlone = try desk.isAlone(found, places)
+        if isAlone { for person in persons { try desk.checkRequirement(of: places.record, person) } }
         answer.vault = isAlone ? places.record.name : try desk.freeVaultName(found.title)
         if isTrial == true { return answer }
         try desk.surroundings.requirePassphrase("share an item")

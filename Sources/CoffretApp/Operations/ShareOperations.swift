@@ -136,6 +136,7 @@ extension ShareAdd: PerformedOperation {
         defer { sync.account.connection.logOut() }
         try desk.follow(sync.account)
         let found = try desk.findPerson(person, sync)
+        try desk.checkRequirement(of: record, found)
         var answer = Answer()
         answer.vault = record.name
         answer.person = found.message(role: role)
@@ -157,6 +158,8 @@ extension ShareAdd: PerformedOperation {
         try sync.account.readAgain()
         try sync.people.ownIdentity()
         let shared = try desk.prepareForSharing(record, sync)
+        // Another owner may have asked for more meanwhile.
+        try desk.checkRequirement(of: shared, found)
         let report = try desk.add(found, role.right, to: shared, sync)
         (answer.isAdded, answer.hasKey) = (report.changeNumber != nil, report.letterCount > 0)
         return answer
@@ -266,7 +269,7 @@ extension ShareChange: PerformedOperation {
         if let role, answer.person.role == role { throw SyncError(.memberExists, at: role.rawValue) }
         if let role, role.right.rawValue < answer.person.role.right.rawValue {
             // The role would go to the present holder of the account.
-            try desk.checkUnchanged(account, sync)
+            try desk.checkUnchanged(account, in: record, sync)
         }
         try desk.surroundings.requirePassphrase(role == nil ? "remove a member" : "change a member's role")
         try sync.account.readAgain()

@@ -25,6 +25,8 @@ struct FoundPerson {
     let identityHead: Bytes32?
     /// nil for somebody who is no contact, and was named by an id or a full address.
     let contact: Contact?
+    /// How sure it is that the account is that person's; nil for no contact.
+    var state: ContactState? { contact?.verification?.now(followed.chain).state }
 
     /// In a person's words, and safe for the screen.
     var words: String { name.map { "\"\(TextWidth.displaySafe($0))\"" } ?? String(accountID.hex.prefix(8)) }
@@ -33,6 +35,8 @@ struct FoundPerson {
         var message = ShareMember()
         (message.account, message.name, message.role) = (accountID.hex, name, role)
         message.deviceCount = followed.devices.trusted.count
+        message.verification = state.map(ContactStateName.init)
+        message.verifiedAt = contact?.verification.map { WireMoment($0.time) }
         return message
     }
 }
@@ -61,14 +65,35 @@ extension StoreDesk {
             identityHead: shown.identity == nil ? nil : shown.known.identityHead, contact: contact)
     }
 
-    /// Refuses a contact behind a recovery: somebody else may hold its account.
-    func checkUnchanged(_ account: ChainID, _ sync: AccountSync) throws {
+    /// Refuses somebody whom a vault does not take in: it may ask that the codes of its people were compared.
+    func checkRequirement(of record: VaultRecord, _ person: FoundPerson) throws {
+        let required = try vault(record).requiredState
+        guard required > .linked, person.state ?? .unverified < required else { return }
+        throw Self.notCompared(person.words, record)
+    }
+
+    private static func notCompared(_ words: String, _ record: VaultRecord) -> CommandFailure {
+        let name = TextWidth.displaySafe(record.name)
+        return CommandFailure(
+            .personUnverified, code: SharingError.Code.contactUnverified.rawValue,
+            "the vault \"\(name)\" takes in people whose codes were compared, and those of \(words) were not; nothing was shared",
+            hint: "coffret contact verify NAME compares them; coffret share settings \(record.vaultID.hex.prefix(8)) "
+                + "--require linked ends what the vault asks for")
+    }
+
+    /// Refuses a contact behind a recovery: somebody else may hold its account. And one of whom a vault asks for more.
+    func checkUnchanged(_ account: ChainID, in record: VaultRecord, _ sync: AccountSync) throws {
+        let required = try vault(record).requiredState
         guard let contact = try accountVault.contact(with: account), let verification = contact.verification else {
+            guard required <= .linked else { throw Self.notCompared(String(account.hex.prefix(8)), record) }
             return
         }
         let shown = try sync.shown(account, behind: verification)
         guard !verification.now(shown.followed.chain).isChanged else {
             throw SharingError(.contactChanged, at: contact.name)
+        }
+        guard verification.state >= required || required <= .linked else {
+            throw Self.notCompared("\"\(TextWidth.displaySafe(contact.name))\"", record)
         }
     }
 

@@ -68,7 +68,7 @@ enum ShareCommand {
         let found = try request.perform(on: session.desk)
         let (who, name) = (found.person.words, TextWidth.displaySafe(found.vault))
         var text =
-            "\(who) (\(NumberText.counted(found.person.deviceCount, "device"))) will \(request.role.verb) the vault "
+            "\(who) (\(found.person.standing(context)), \(NumberText.counted(found.person.deviceCount, "device"))) will \(request.role.verb) the vault "
             + "\"\(name)\": \(NumberText.counted(found.itemCount, "item")), their history, and what comes."
         if request.role == .owner { text += " An owner lets others in and out." }
         text += "\nWhat is read can be copied; taking it back later makes nobody forget."
@@ -238,6 +238,17 @@ extension ShareRole {
 }
 
 extension ShareMember {
+    /// How sure it is who that is, for the person who lets somebody in.
+    func standing(_ context: CommandContext) -> String {
+        switch verification {
+        case .compared?, .met?:
+            let time = verifiedAt.map { " " + context.relativeTime.moment($0.milliseconds) } ?? ""
+            return (verification == .met ? "met" : "compared") + time
+        case .linked?, .introduced?: return "not compared: on trust at first use"
+        case .unverified?, nil: return "no contact: by the id alone"
+        }
+    }
+
     /// The name, in quotes; the beginning of the id where no name is known.
     var words: String {
         if isSelf { return "you" }

@@ -48,8 +48,9 @@ enum ShareItemCommand {
         let found = try request.perform(on: session.desk)
         let title = TextWidth.displaySafe(found.title)
         let who = found.people.map(\.words).joined(separator: ", ")
+        let shown = found.people.map { "\($0.words) (\($0.standing(context)))" }.joined(separator: ", ")
         try context.confirmDanger(
-            "\(who) will \(request.role.verb) \"\(title)\", and nothing else of yours. It moves into a vault of its own.\n"
+            "\(shown) will \(request.role.verb) \"\(title)\", and nothing else of yours. It moves into a vault of its own.\n"
                 + "What is read can be copied; taking it back later makes nobody forget.",
             question: "Share?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         (request.item, request.people, request.isTrial) = (found.item, found.people.map(\.account), nil)

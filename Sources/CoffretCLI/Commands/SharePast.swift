@@ -17,6 +17,11 @@ enum SharePast {
         "for what programs may use it: git (all logins that programs look for), ssh, run, browser, tokens, with commas between; none for nothing"
     )
 
+    static let require = OptionDescription.value(
+        "require", "STATE",
+        "whom its owners may let in: compared, people whose codes were compared with coffret contact verify; linked, contacts (the usual)"
+    )
+
     static let seen = CommandDescription(
         "seen", "Say what somebody has seen of a vault, and which passwords to change",
         discussion: [
@@ -29,12 +34,17 @@ enum SharePast {
         arguments: [ShareCommand.vault, somebody], options: [CommonArguments.limit], run: runActivity)
 
     static let settings = CommandDescription(
-        "settings", "Say for what programs may use another person's vault",
+        "settings", "Say for what programs may use a vault, and whom it takes in",
         discussion: [
-            "Programs that look for an item by themselves find none in a vault that another person founded: whoever may write in it would choose which login is used for an address. Where you name the vault, it is used. What you allow holds on this device."
+            "With --require compared nobody is added, and no right raised, before the codes of that person were compared. All owners' programs obey it.",
+            "Programs that look for an item by themselves find none in a vault that another person founded: whoever may write in it would choose which login is used for an address. Where you name the vault, it is used. What you allow holds on this device.",
         ],
-        arguments: [ShareCommand.vault], options: [uses],
-        examples: [CommandExample("coffret share settings Home --use-for git,ssh", "git and SSH find what is in Home")],
+        arguments: [ShareCommand.vault], options: [uses, require],
+        examples: [
+            CommandExample("coffret share settings Home --use-for git,ssh", "git and SSH find what is in Home"),
+            CommandExample(
+                "coffret share settings Home --require compared", "let in only people whose codes were compared"),
+        ],
         run: runSettings)
 
     private static func runSeen(_ context: CommandContext) throws {
@@ -111,14 +121,26 @@ enum SharePast {
                 return use
             }
         }
+        if let word = context.arguments.value(require) {
+            guard let required = RequiredState(rawValue: word) else {
+                throw CommandFailure(
+                    .usage, .inputInvalid, "\"\(TextWidth.displaySafe(word))\" is nothing that a vault asks for",
+                    hint: "compared or linked")
+            }
+            request.required = required
+        }
         let found = try store.perform(request)
         try context.print(found.json) {
             let name = TextWidth.displaySafe(found.vault)
-            guard found.isGuest else { return "\"\(name)\" is your own vault: it is used for everything." }
+            let intake =
+                found.required == .compared
+                ? "It takes in people whose codes were compared." : "It takes in contacts, compared or not."
+            guard found.isGuest else { return "\"\(name)\" is your own vault: it is used for everything. " + intake }
             guard !found.uses.isEmpty else {
-                return "No program looks into \"\(name)\" by itself: another person founded it."
+                return "No program looks into \"\(name)\" by itself: another person founded it. " + intake
             }
-            return "Programs look into \"\(name)\" for: \(found.uses.map(\.rawValue).joined(separator: ", "))."
+            return "Programs look into \"\(name)\" for: \(found.uses.map(\.rawValue).joined(separator: ", ")). "
+                + intake
         }
     }
 }

@@ -130,6 +130,6 @@ package enum EntityKind {
     package static let contactCode: UInt8 = 0x4A  // J
     /// What a former member of a vault has seen.
     package static let seen: UInt8 = 0x51  // Q
-    /// Settings of the vault; reserved.
+    /// Settings of the vault; one entity, of zeros.
     package static let vaultSettings: UInt8 = 0x56  // V
 }

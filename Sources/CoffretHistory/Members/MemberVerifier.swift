@@ -23,21 +23,25 @@ package struct VerifiedMembers: Equatable, Sendable {
     ///
     /// - Throws: `TrustError`, as `VerifiedMemberChain.verify` does.
     package init(
-        founding link: UnverifiedLink, founder: AccountDevices, chain: VerifiedDeviceChain, vaultID: VaultID? = nil
+        founding link: UnverifiedLink, founder: AccountDevices, chain: VerifiedDeviceChain, vaultID: VaultID? = nil,
+        isKnown: Bool = false
     ) throws(TrustError) {
-        rights = try VerifiedMemberRights(founding: link, founder: founder, chain: chain, vaultID: vaultID)
+        rights = try VerifiedMemberRights(
+            founding: link, founder: founder, chain: chain, vaultID: vaultID, isKnown: isKnown)
         state.append(VerifiedMemberLink(rights.links[0]))
     }
 
     /// Checks the next link and takes it in.
     ///
-    /// - Parameter keys: open the sealed part; nil for who reads none.
+    /// - Parameters:
+    ///   - keys: open the sealed part; nil for who reads none.
+    ///   - isKnown: the link was verified before it was put where nobody else writes.
     /// - Throws: `MemberError`, `.keyMissing` where the checkpoint cannot be opened for lack of a key; the chain is unchanged
     ///   then.
     package mutating func append(
-        _ link: UnverifiedLink, accounts: [ChainID: AccountDevices], keys: (any MemberKeys)?
+        _ link: UnverifiedLink, accounts: [ChainID: AccountDevices], keys: (any MemberKeys)?, isKnown: Bool = false
     ) throws(MemberError) {
-        let step = try rights.check(link, accounts: accounts)
+        let step = try rights.check(link, accounts: accounts, isKnown: isKnown)
         let number = link.sequenceNumber
         let reading = keys.map {
             MemberSealing.open(
@@ -59,10 +63,11 @@ package struct VerifiedMembers: Equatable, Sendable {
 
     /// Goes on with what a server gives, from any link of this chain to the newest.
     ///
+    /// - Parameter knownCount: links below this number were verified before they were put where nobody else writes.
     /// - Returns: the failure at which the chain ends for now; nil: all links were taken in. `.forked` names a link that
     ///   differs from the one here: nothing is changed, and each device stays with the links that it has (K9).
     package mutating func follow(
-        _ served: [UnverifiedLink], accounts: [ChainID: AccountDevices], keys: (any MemberKeys)?
+        _ served: [UnverifiedLink], accounts: [ChainID: AccountDevices], keys: (any MemberKeys)?, knownCount: Int = 0
     ) -> MemberError? {
         for link in served {
             let number = link.sequenceNumber
@@ -72,7 +77,7 @@ package struct VerifiedMembers: Equatable, Sendable {
                 continue
             }
             do throws(MemberError) {
-                try append(link, accounts: accounts, keys: keys)
+                try append(link, accounts: accounts, keys: keys, isKnown: number < UInt64(knownCount))
             } catch {
                 return error
             }

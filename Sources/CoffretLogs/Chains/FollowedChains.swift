@@ -29,6 +29,8 @@ package struct FollowedChains: Sendable {
     package private(set) var members: VerifiedMembers?
     /// All links that came, verified or waiting for a chain or a key.
     package private(set) var links: [UnverifiedLink] = []
+    /// So many of them were verified before they were put into the record.
+    private var knownCount = 0
 
     /// - Parameter own: the own account as it is known here, if it is: a server cannot go back behind it.
     package init(vaultID: VaultID, own: FollowedAccount? = nil) {
@@ -146,13 +148,16 @@ package struct FollowedChains: Sendable {
             guard members != nil else { return MemberError(.chainMissing, at: 0) }
         }
         guard var verified = members else { return nil }
-        let failure = verified.follow(Array(links[verified.state.count...]), accounts: devices, keys: keys)
+        let failure = verified.follow(
+            Array(links[verified.state.count...]), accounts: devices, keys: keys, knownCount: knownCount)
         if let failure, failure.code == .forked { throw .members(failure) }
         members = verified
         if let failure, !failure.waits {
             // A link that does not hold is shown by a server that lies; the true one may come.
             refusedLinkCount += links.count - verified.state.count
             links.removeLast(links.count - verified.state.count)
+            // What comes in their place was not verified.
+            knownCount = min(knownCount, links.count)
         }
         return failure
     }
@@ -165,7 +170,9 @@ package struct FollowedChains: Sendable {
         guard var rights = members?.rights else { return nil }
         let devices = devices
         for link in links[rights.count...] {
-            guard (try? rights.append(link, accounts: devices)) != nil else { break }
+            let isKnown = link.sequenceNumber < UInt64(knownCount)
+            guard let step = try? rights.check(link, accounts: devices, isKnown: isKnown) else { break }
+            rights.take(step)
         }
         return rights
     }
@@ -179,7 +186,8 @@ package struct FollowedChains: Sendable {
             // The head that it states may lie on a branch.
             let line = founder.branches.first { $0.links.contains { $0.hash == foundation.deviceChainHead } }
             return try VerifiedMembers(
-                founding: link, founder: devices, chain: line ?? founder.chain, vaultID: vaultID)
+                founding: link, founder: devices, chain: line ?? founder.chain, vaultID: vaultID,
+                isKnown: knownCount > 0)
         } catch {
             throw .foundation(error)
         }
@@ -189,15 +197,17 @@ package struct FollowedChains: Sendable {
 // MARK: - The record
 
 extension FollowedChains {
-    private static let version: UInt64 = 1
+    private static let version: UInt64 = 2
 
-    /// The record that the next process goes on from, sealed by who keeps it: `[1, vault id, [* link], [* account]]`.
+    /// The record that the next process goes on from, sealed by who keeps it:
+    /// `[2, vault id, [* link], verified links, [* account]]`.
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 4)
+            encoder.encodeArrayHeader(count: 5)
             encoder.encode(unsigned: Self.version)
             encoder.encode(bytes: vaultID.bytes)
             encoder.encode(links: links)
+            encoder.encode(unsigned: UInt64(max(members?.state.count ?? 0, min(knownCount, links.count))))
             encoder.encodeArrayHeader(count: accounts.count)
             for (_, account) in accounts.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
                 account.encode(to: &encoder)
@@ -205,17 +215,23 @@ extension FollowedChains {
         }
     }
 
-    /// Reads what `encoded` wrote. Links of devices are not verified again; those of members are, by `finish`.
+    /// Reads what `encoded` wrote. Links that were verified are not verified again: `finish` checks their places and hashes, and
+    /// what they may do.
     ///
     /// - Returns: nil for anything else; the chains are then followed from their beginning.
     package init?(decoding bytes: [UInt8]) {
         let read = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) -> FollowedChains? in
-            try decoder.readArrayHeader(count: 4)
+            try decoder.readArrayHeader(count: 5)
             guard try decoder.readUnsigned() == Self.version, let id = VaultID(try decoder.readBytes(count: 32)) else {
                 return nil
             }
             var chains = FollowedChains(vaultID: id)
             chains.links = try decoder.readLinks()
+            let start = decoder.byteOffset
+            chains.knownCount = try decoder.readUnsigned(as: Int.self)
+            guard chains.knownCount <= chains.links.count else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
             for _ in 0..<(try decoder.readArrayHeader()) {
                 let account = try FollowedAccount(from: &decoder)
                 chains.accounts[account.chain.accountID] = account

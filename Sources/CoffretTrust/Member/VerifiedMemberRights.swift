@@ -34,14 +34,17 @@ package struct VerifiedMemberRights: Equatable, Sendable {
 
     /// Begins with link 0.
     ///
-    /// - Parameter allowsCircle: false: the chain of a circle is `.linkUnsupported`.
+    /// - Parameters:
+    ///   - allowsCircle: false: the chain of a circle is `.linkUnsupported`.
+    ///   - isKnown: the link was verified before it was put where nobody else writes.
     /// - Throws: `TrustError`, as `VerifiedMemberChain.verify` does.
     package init(
         founding link: UnverifiedLink, founder: AccountDevices, chain: VerifiedDeviceChain, vaultID: VaultID? = nil,
-        allowsCircle: Bool = false
+        allowsCircle: Bool = false, isKnown: Bool = false
     ) throws(TrustError) {
+        let remembered = isKnown ? RememberedHead(sequenceNumber: 0, linkHash: link.hash(inChain: nil)) : nil
         let founded = try VerifiedMemberChain.verify(
-            [link], founder: chain, vaultID: vaultID, allowsCircle: allowsCircle)
+            [link], founder: chain, vaultID: vaultID, remembered: remembered, allowsCircle: allowsCircle)
         self.vaultID = founded.vaultID
         foundation = founded.foundation
         newest = founded.links[0]
@@ -70,14 +73,16 @@ package struct VerifiedMemberRights: Equatable, Sendable {
     ///
     /// Order of section 8: place, hash and signature; the stated heads are here; the signer is trusted at its own; no head
     /// is older than before; the operation is allowed and applies.
+    /// - Parameter isKnown: the link was verified before it was put where nobody else writes: its signature is not looked at
+    ///   again.
     /// - Throws: `MemberError`.
     package func check(
-        _ link: UnverifiedLink, accounts: [ChainID: AccountDevices]
+        _ link: UnverifiedLink, accounts: [ChainID: AccountDevices], isKnown: Bool = false
     ) throws(MemberError) -> Step {
         let number = link.sequenceNumber
         let placed: VerifiedLink
         do throws(TrustError) {
-            placed = try VerifiedLink.verify(link, kind: .member, after: newest, chainID: vaultID)
+            placed = try VerifiedLink.verify(link, kind: .member, after: newest, chainID: vaultID, isKnown: isKnown)
         } catch {
             switch error.code {
             case .signatureInvalid: throw MemberError(.signatureInvalid, at: number)

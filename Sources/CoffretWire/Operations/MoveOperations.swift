@@ -186,10 +186,11 @@ package struct ShareSettings: StoreOperation {
     package static let name = "share.settings"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Says or sets for what programs may use a vault that another person founded; without a word of the person for nothing."
+        "Says or sets for what programs may use a vault that another person founded, without a word of the person for nothing; and how sure it has to be who somebody is whom the vault takes in."
 
     package var vault = ""
     package var uses: [GuestUse]?
+    package var required: RequiredState?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -197,7 +198,10 @@ package struct ShareSettings: StoreOperation {
         RecordField(
             "uses", \.uses,
             "for logins that git and others look for, for SSH, for references without an item's whole id, for browsers, and for tokens that are not for named vaults; those that are left out end"
-        ))
+        ),
+        RecordField(
+            "required", \.required,
+            "for all owners: linked, or compared for people whose codes were compared; only an owner sets it"))
 
     package struct Answer: Record {
         package static let recordName = "share-settings"
@@ -205,13 +209,20 @@ package struct ShareSettings: StoreOperation {
         package var vault = ""
         package var isGuest = false
         package var uses: [GuestUse] = []
+        package var required = RequiredState.linked
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("vault", \.vault, "its name"),
             RecordField("guest", \.isGuest, "whether another person founded it; an own one is used for everything"),
-            RecordField("uses", \.uses, "for what it is used"))
+            RecordField("uses", \.uses, "for what it is used"),
+            RecordField("required", \.required, "what it asks of people whom it takes in"))
     }
+}
+
+/// What a vault asks of the people whom its owners let in.
+package enum RequiredState: String, RecordChoice {
+    case linked, compared
 }
 
 package struct ShareActivity: StoreOperation {

@@ -22,6 +22,8 @@ package struct ShareMember: Record {
     package var isSelf = false
     package var isFounder = false
     package var deviceCount = 0
+    package var verification: ContactStateName?
+    package var verifiedAt: WireMoment?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -33,7 +35,10 @@ package struct ShareMember: Record {
         RecordField("since", \.since, "number of the link that added it"),
         RecordField("self", \.isSelf, "whether it is the own account"),
         RecordField("founder", \.isFounder, "whether it made the vault"),
-        RecordField("devices", \.deviceCount, "devices that count, sheets among them"))
+        RecordField("devices", \.deviceCount, "devices that count, sheets among them"),
+        RecordField(
+            "verification", \.verification, "where somebody is added: what that rests on; none for who is no contact"),
+        RecordField("verifiedAt", \.verifiedAt, "when that was recorded"))
 }
 
 /// A vault with its people.
