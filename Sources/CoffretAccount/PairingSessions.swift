@@ -79,12 +79,16 @@ package struct RequesterSession {
 
     /// Goes to the relay and waits there.
     ///
-    /// - Parameter account: the one whose devices are notified, and the only one that is joined; any if nil.
+    /// - Parameters:
+    ///   - device: whose keys the other side gets; nil makes new ones.
+    ///   - account: the one whose devices are notified, and the only one that is joined; any if nil.
     package init(
-        name: String, model: String, account: AccountName?, isScanned: Bool, settings: HTTPSettings,
-        attempts: PairingAttemptsFile, random: any RandomSource, clock: any WallClock
+        _ device: NewDevice? = nil, for purpose: PairingPurpose = .device, name: String, model: String,
+        account: AccountName?, isScanned: Bool, settings: HTTPSettings, attempts: PairingAttemptsFile,
+        random: any RandomSource, clock: any WallClock
     ) throws {
-        device = .generate(from: random)
+        let device = device ?? .generate(from: random)
+        self.device = device
         fingerprint = settings.pin?.bytes ?? LoginProof.noFingerprint
         let now = clock.now
         let known = attempts.read(now: now)
@@ -95,7 +99,7 @@ package struct RequesterSession {
                 deviceID: device.deviceID, keys: device.publicKeys, instanceID: device.instanceID, name: name,
                 model: model),
             signingKey: device.signingKey, relayID: channel.id, isScanned: isScanned, serverFingerprint: fingerprint,
-            accountName: account?.bytes ?? [], attempts: known, random: random, now: now)
+            accountName: account?.bytes ?? [], purpose: purpose, attempts: known, random: random, now: now)
         self.attempts = attempts
         self.random = random
         self.clock = clock
@@ -111,31 +115,25 @@ package struct RequesterSession {
     ///
     /// - Returns: the account, verified, for `Store.join`.
     package func run(_ person: any PairingPerson) throws -> JoinedAccount {
-        var approver: ApproverIdentity?
+        try leavingOnFailure {
+            let (approver, bytes) = try hear(person)
+            return try AccountWelcome.open(
+                bytes, for: device, accountID: approver.accountID, head: approver.head, random: random)
+        }
+    }
+
+    /// Says something to the other side once both are satisfied, and waits for its answer.
+    ///
+    /// - Returns: who answered, and its words; nothing about them is checked.
+    package func ask(
+        _ content: [UInt8], _ person: any PairingPerson
+    ) throws -> (approver: ApproverIdentity, answer: [UInt8]) {
+        try leavingOnFailure { try hear(person, saying: content) }
+    }
+
+    private func leavingOnFailure<Result>(_ body: () throws -> Result) throws -> Result {
         do {
-            while true {
-                guard let frame = try channel.receive(within: .seconds(1)) else {
-                    try machine.checkTime(clock.now)
-                    continue
-                }
-                var queue = try machine.receive(frame, now: clock.now)
-                while !queue.isEmpty {
-                    switch queue.removeFirst() {
-                    case .send(let frame): try channel.send(frame)
-                    case .record(let counted): try attempts.keep(counted)
-                    case .showCode(let code):
-                        try person.show(code: code)
-                        let typed = try person.askCode(from: "the other device") { try idle() }
-                        queue += try machine.enter(typed, now: clock.now)
-                    case .trusted(let identity): approver = identity
-                    case .content(let bytes):
-                        guard let approver else { throw PairingError(.outOfOrder) }
-                        let account = try AccountWelcome.open(
-                            bytes, for: device, accountID: approver.accountID, head: approver.head, random: random)
-                        return account
-                    }
-                }
-            }
+            return try body()
         } catch {
             machine.giveUp()
             for frame in machine.farewell { try? channel.send(frame) }
@@ -144,9 +142,39 @@ package struct RequesterSession {
         }
     }
 
-    /// Tells the other device that the account has been stored here.
-    package func finish() {
-        for frame in (try? machine.send(content: [1])) ?? [] { try? channel.send(frame) }
+    /// Until the other side, which the person trusts, has said something.
+    private func hear(
+        _ person: any PairingPerson, saying content: [UInt8]? = nil
+    ) throws -> (approver: ApproverIdentity, answer: [UInt8]) {
+        var approver: ApproverIdentity?
+        while true {
+            guard let frame = try channel.receive(within: .seconds(1)) else {
+                try machine.checkTime(clock.now)
+                continue
+            }
+            var queue = try machine.receive(frame, now: clock.now)
+            while !queue.isEmpty {
+                switch queue.removeFirst() {
+                case .send(let frame): try channel.send(frame)
+                case .record(let counted): try attempts.keep(counted)
+                case .showCode(let code):
+                    try person.show(code: code)
+                    let typed = try person.askCode(from: "the other device") { try idle() }
+                    queue += try machine.enter(typed, now: clock.now)
+                    // Behind what tells the other side that it is trusted.
+                    if let content { queue += try machine.send(content: content).map { .send($0) } }
+                case .trusted(let identity): approver = identity
+                case .content(let bytes):
+                    guard let approver else { throw PairingError(.outOfOrder) }
+                    return (approver, bytes)
+                }
+            }
+        }
+    }
+
+    /// Tells the other device that what it sent has been stored here.
+    package func finish(saying content: [UInt8] = [1]) {
+        for frame in (try? machine.send(content: content)) ?? [] { try? channel.send(frame) }
         channel.close()
     }
 
@@ -177,8 +205,8 @@ package struct ApproverSession {
     ///
     /// - Parameter text: the id that the new device shows, or the text of its QR code.
     package init(
-        _ text: String, account: Account, attempts: PairingAttemptsFile, random: any RandomSource,
-        clock: any WallClock
+        _ text: String, for purpose: PairingPurpose = .device, account: Account, attempts: PairingAttemptsFile,
+        random: any RandomSource, clock: any WallClock
     ) throws {
         let (relayID, invitation) = try Self.parse(text)
         let now = clock.now
@@ -191,7 +219,7 @@ package struct ApproverSession {
         machine = try PairingApprover(
             ApproverIdentity(
                 accountID: chain.accountID, head: chain.head, serverFingerprint: account.connection.fingerprint),
-            relayID: relayID, invitation: invitation, attempts: known, random: random, now: now)
+            relayID: relayID, invitation: invitation, purpose: purpose, attempts: known, random: random, now: now)
         self.account = account
         self.attempts = attempts
         self.clock = clock
@@ -218,7 +246,7 @@ package struct ApproverSession {
     package func run(
         _ person: any PairingPerson, words: () throws -> [VaultID: [UInt8]]
     ) throws -> RequesterIdentity {
-        do {
+        try leavingOnFailure {
             try channel.send(machine.start())
             let candidate = try agree(person)
             // The person took his time.
@@ -232,6 +260,32 @@ package struct ApproverSession {
             _ = try? next { if case .content = $0 { true } else { nil } }
             channel.close()
             return candidate
+        }
+    }
+
+    /// Answers a machine with which the person has compared codes.
+    ///
+    /// - Parameter reply: gives the answer to its words, with the keys that it proved to have. What it throws ends the session.
+    /// - Returns: its words after that; nil where none came.
+    package func answer(
+        _ person: any PairingPerson, _ reply: (RequesterIdentity, [UInt8]) throws -> [UInt8]
+    ) throws -> [UInt8]? {
+        func content(_ event: ApproverEvent) -> [UInt8]? { if case .content(let bytes) = event { bytes } else { nil } }
+        return try leavingOnFailure {
+            try channel.send(machine.start())
+            let candidate = try agree(person)
+            var answer = try reply(candidate, next(content))
+            defer { answer.zero() }
+            for frame in try machine.send(content: answer) { try channel.send(frame) }
+            let last = try? next(content)
+            channel.close()
+            return last
+        }
+    }
+
+    private func leavingOnFailure<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
         } catch {
             machine.giveUp()
             for frame in machine.farewell { try? channel.send(frame) }

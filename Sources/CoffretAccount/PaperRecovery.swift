@@ -129,6 +129,18 @@ package final class PaperRecovery {
         throw AccountError(.chainBusy)
     }
 
+    /// Takes this paper device itself out of the account; the devices that it brought stay.
+    package func revokeItself() throws {
+        for _ in 0..<ServerConnection.tryCountMax {
+            let chain = try chain()
+            let link = paper.ownRevocation(in: chain)
+            _ = try inAccount(chain.following([link]))
+            guard try connection.post(link, to: sheet.accountID, accepted: [200, 409]) == nil else { continue }
+            return
+        }
+        throw AccountError(.chainBusy)
+    }
+
     /// The record of the server after the recovery.
     package func serverRecord(_ settings: HTTPSettings) -> ServerRecord {
         ServerRecord(

@@ -64,13 +64,14 @@ package final class PairingApprover {
     /// - Throws: `.paused`.
     package init(
         _ identity: ApproverIdentity, relayID: [UInt8], invitation: PairingInvitation? = nil,
-        attempts: PairingAttempts, random: any RandomSource, now: Milliseconds
+        purpose: PairingPurpose = .device, attempts: PairingAttempts, random: any RandomSource, now: Milliseconds
     ) throws {
         guard attempts.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
         do throws(InteropError) {
             state = .handshake(
                 try NoiseHandshake(
-                    NoiseProtocol(.nx), role: .initiator, prologue: PairingChannel.prologue(relayID: relayID)))
+                    NoiseProtocol(.nx), role: .initiator,
+                    prologue: PairingChannel.prologue(relayID: relayID, purpose: purpose)))
         } catch {
             throw PairingError(.outOfOrder)
         }

@@ -78,6 +78,14 @@ enum PairingMessage: Equatable {
     }
 }
 
+/// What two devices meet for. The machines of one purpose do not meet those of another: their handshakes differ.
+package enum PairingPurpose: String, Sendable {
+    /// A new device joins the account of the other one (Spec/pairing.md).
+    case device = "coffret/pair/1"
+    /// A new machine asks a recovery contact for a share (Spec/recovery.md section 6).
+    case recovery = "coffret/recover/1"
+}
+
 /// The session of one attempt.
 struct PairingChannel {
     /// Of one message, assembled.
@@ -94,8 +102,8 @@ struct PairingChannel {
     var handshakeHash: [UInt8] { session.handshakeHash }
     var remoteStaticKey: [UInt8] { session.remoteStaticKey?.bytes ?? [] }
 
-    static func prologue(relayID: [UInt8]) -> [UInt8] {
-        var bytes = Array("coffret/pair/1".utf8)
+    static func prologue(relayID: [UInt8], purpose: PairingPurpose) -> [UInt8] {
+        var bytes = Array(purpose.rawValue.utf8)
         bytes.appendLengthPrefixed(relayID)
         return bytes
     }

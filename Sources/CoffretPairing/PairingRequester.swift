@@ -67,8 +67,8 @@ package final class PairingRequester {
     /// - Throws: `.paused`.
     package init(
         _ identity: RequesterIdentity, signingKey: SigningKey, relayID: [UInt8], isScanned: Bool,
-        serverFingerprint: [UInt8], accountName: [UInt8] = [], attempts: PairingAttempts, random: any RandomSource,
-        now: Milliseconds
+        serverFingerprint: [UInt8], accountName: [UInt8] = [], purpose: PairingPurpose = .device,
+        attempts: PairingAttempts, random: any RandomSource, now: Milliseconds
     ) throws {
         precondition(signingKey.verifyingKey == identity.keys.signing, "a device signs with its own key")
         guard attempts.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
@@ -76,8 +76,8 @@ package final class PairingRequester {
         do throws(InteropError) {
             state = .handshake(
                 try NoiseHandshake(
-                    NoiseProtocol(.nx), role: .responder, prologue: PairingChannel.prologue(relayID: relayID),
-                    staticKey: staticKey))
+                    NoiseProtocol(.nx), role: .responder,
+                    prologue: PairingChannel.prologue(relayID: relayID, purpose: purpose), staticKey: staticKey))
         } catch {
             throw PairingError(.outOfOrder)
         }

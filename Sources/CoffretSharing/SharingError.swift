@@ -41,6 +41,12 @@ package struct SharingError: Error, Equatable, Sendable {
         case requestForbidden = "recovery.request.forbidden"
         /// A share is not the one that the circle commits to, or shares together give no device of the account.
         case shareInvalid = "recovery.request.share-invalid"
+        /// There is no circle of that person, or the own one is none that could do that.
+        case circleUnknown = "recovery.contacts.unknown"
+        /// The account has recovery contacts already, or is about to.
+        case circleExists = "recovery.contacts.exist"
+        /// The person has no sheet of his own, which outranks the recovery contacts.
+        case sheetRequired = "recovery.sheet-required"
     }
 
     package let code: Code

@@ -52,7 +52,7 @@ struct MiddleTests {
     private func attack(_ fixture: PairingFixture) throws -> (shown: ShortCode, expected: ShortCode, wire: Wire) {
         let (requester, approver) = (try fixture.makeRequester(), try fixture.makeApprover())
         let wire = try Wire(requester, approver)
-        let prologue = PairingChannel.prologue(relayID: fixture.relayID)
+        let prologue = PairingChannel.prologue(relayID: fixture.relayID, purpose: .device)
         // Session 1, with the new device: the middle is initiator.
         let one = try NoiseHandshake(NoiseProtocol(.nx), role: .initiator, prologue: prologue)
         var fromRequester = try requester.receive(one.writeMessage(), now: 1).sent

@@ -48,6 +48,13 @@ extension OperationTests {
         Row(ContactVerify(), refusedAs: "sharing.contact.unknown") { ($0.contact, $0.areEqual) = ("nobody", true) },
         Row(ContactRequests()),
         Row(ContactAnswer(), refusedAs: "sharing.contact.unknown") { $0.request = "0000" },
+        Row(CircleList()),
+        Row(CircleMake(), refusedAs: "recovery.sheet-required") { $0.people = ["nobody"] },
+        Row(CircleTest(), refusedAs: "recovery.contacts.unknown"),
+        Row(CircleForbid(), refusedAs: "recovery.request.unrecorded"),
+        Row(CircleEnd(), refusedAs: "recovery.contacts.unknown"),
+        Row(CircleHelp(), refusedAs: "sharing.contact.unknown") { $0.person = "nobody" },
+        Row(CircleHelp(), refusedAs: "pairing.invitation-malformed") { ($0.person, $0.machine) = ("nobody", "x") },
         Row(ItemMove(), refusedAs: "core.item.not-found") {
             ($0.items, $0.vault, $0.to) = (["beans"], "Personal", "Personal")
         },

@@ -71,7 +71,8 @@ extension DeviceApprove: PerformedOperation {
         let sync = desk.sync(account)
         // The new device is told what the server has: so it gets all of it first, as far as that works.
         for record in try sync.vaults { _ = try? sync.sync(record, SyncOptions()) }
-        let added = try approver.run(AskedPerson(desk: desk)) { try desk.store.pairingWords() }
+        let person = AskedPerson(desk: desk, reason: "let the device in")
+        let added = try approver.run(person) { try desk.store.pairingWords() }
         var answer = Answer()
         let name = try desk.store.deviceName(added.deviceID.bytes) ?? added.name
         (answer.id, answer.name, answer.wantedName) = (added.deviceID.hex, name, name == added.name ? nil : added.name)
@@ -138,16 +139,17 @@ extension DeviceApprove: PerformedOperation {
     }
 }
 
-/// The person of an operation, in front of a device that lets another one in.
-private struct AskedPerson: PairingPerson {
+/// The person of an operation, in front of a device that meets another one.
+struct AskedPerson: PairingPerson {
     let desk: StoreDesk
+    let reason: String
 
     func show(code: ShortCode) { desk.surroundings.person?.tell(SessionNotice(.code, code.description)) }
 
     func askCode(from other: String, idle: () throws -> Void) throws -> String {
         guard let person = desk.surroundings.person else { throw OperationError(.unanswered) }
         let question = SessionQuestion(
-            .code, "Type the code that \(TextWidth.displaySafe(other)) shows: ", reason: "let the device in")
+            .code, "Type the code that \(TextWidth.displaySafe(other)) shows: ", reason: reason)
         return try person.code(question) {
             try idle()
             try desk.work.checkCancelled()

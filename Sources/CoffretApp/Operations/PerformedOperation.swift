@@ -97,6 +97,7 @@ package enum Operations {
         ShareReview.self, ShareItem.self, ShareRestart.self, ShareSeen.self, ShareSettings.self, ShareActivity.self,
         ContactsList.self, ContactMe.self, ContactInvite.self, ContactAdd.self, ContactRead.self, ContactEdit.self,
         ContactRemove.self, ContactVerify.self, ContactRequests.self, ContactAnswer.self,
+        CircleList.self, CircleMake.self, CircleTest.self, CircleForbid.self, CircleEnd.self, CircleHelp.self,
     ]
 
     private static let access: [any PerformedOperation.Type] = [

@@ -96,6 +96,7 @@ private struct VaultsSync {
         try sync.account.forgetIdentityKeys()
         readLog(behind: outcomes, sync)
         try receiveAnswers(sync)
+        try lookAtCircles(sync)
         return outcomes
     }
 
@@ -152,6 +153,20 @@ private struct VaultsSync {
     private func receiveAnswers(_ sync: AccountSync) throws {
         guard request.vault == nil, try desk.accountVault.contacts().contains(where: \.isAwaited) else { return }
         _ = try ContactDesk(desk: desk, sync: sync).receive()
+    }
+
+    /// Follows the circles of recovery contacts: each look makes a wait grow, and shows who asks.
+    private func lookAtCircles(_ sync: AccountSync) throws {
+        guard request.vault == nil else { return }
+        let circles = CircleDesk(desk: desk, sync: sync)
+        if request.isServerRestored == true { try circles.restore() }
+        for news in try circles.look() {
+            if news.isLoud {
+                desk.surroundings.person?.warn(news.words)
+            } else {
+                desk.surroundings.person?.note(news.words)
+            }
+        }
     }
 
     /// Reads the server's log, once all chains were followed.

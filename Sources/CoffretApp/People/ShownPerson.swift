@@ -81,13 +81,24 @@ extension AccountSync {
 
     /// Seals a letter to somebody and leaves it at the server.
     ///
+    /// - Parameter scope: what the letter belongs to; nil: the recipient.
     /// - Throws: `TrustError.identityStale`; `SharingError.recipientDormant`; what the server refuses.
-    func post(_ content: LetterContent, to person: ShownPerson, token: [UInt8]? = nil) throws {
-        guard let identity = person.identity else { throw TrustError(.identityStale) }
-        let recipient = try LetterRecipient(identity.receivingKeys(for: person.followed.devices), now: clock.now)
+    func post(
+        _ content: LetterContent, to person: ShownPerson, scope: [UInt8]? = nil, token: [UInt8]? = nil
+    ) throws {
+        let recipient = try checkRecipient(person)
         let letter = try LetterSealing.seal(
-            content, scope: person.accountID.bytes, subject: .none, from: people.sender(), to: recipient,
+            content, scope: scope ?? person.accountID.bytes, subject: .none, from: people.sender(), to: recipient,
             random: people.random)
         try account.connection.post(letter.encoded, to: person.accountID, token: token)
+    }
+
+    /// Makes sure that something can be sealed to somebody now.
+    ///
+    /// - Throws: as `post`.
+    @discardableResult
+    func checkRecipient(_ person: ShownPerson) throws -> LetterRecipient {
+        guard let identity = person.identity else { throw TrustError(.identityStale) }
+        return try LetterRecipient(identity.receivingKeys(for: person.followed.devices), now: clock.now)
     }
 }

@@ -76,7 +76,8 @@ extension StoreDesk {
         guard let person = surroundings.person, let waiting = try? store.keyring.paperAwaitingConsent(),
             let chain = try? store.keyring.deviceChain()
         else { return }
-        for device in waiting {
+        let circles = circlePapers
+        for device in waiting where !circles.contains(device.id) {
             let name = label(device)
             let by = chain.bringer(of: device).map { " by \(label($0))" } ?? ""
             person.warn(

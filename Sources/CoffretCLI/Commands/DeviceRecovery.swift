@@ -18,13 +18,17 @@ enum DeviceRecovery {
     static let revokeOthers = OptionDescription.flag(
         "revoke-others", "throw all other devices out: they were lost or stolen")
 
+    static let withContacts = OptionDescription.flag(
+        "with-contacts", "come back with the help of your recovery contacts, in place of a sheet")
+
     static let description = CommandDescription(
-        "recover", "Come back with a paper device alone, on a machine that has nothing",
+        "recover", "Come back with a paper device alone, or with recovery contacts, on a machine that has nothing",
         discussion: [
-            "For a device without a store. Needs the sheet that coffret recovery add --paper gave, and the server. The passphrase that you choose is this device's own."
+            "For a device without a store. Needs the sheet that coffret recovery add --paper gave, and the server. The passphrase that you choose is this device's own.",
+            "With --with-contacts, people whom you made recovery contacts help instead. The first one whom you meet records your wish; after the waiting time run the same command again, and each gives a share. All other devices are thrown out then, as far as paper does not outrank that.",
         ],
         arguments: [ServerAccess.address],
-        options: [sheet, revokeOthers, DeviceCommand.name, StoreAccess.effort] + ServerAccess.options,
+        options: [sheet, withContacts, revokeOthers, DeviceCommand.name, StoreAccess.effort] + ServerAccess.options,
         run: run)
 
     private static func run(_ context: CommandContext) throws {
@@ -36,8 +40,14 @@ enum DeviceRecovery {
                     "--store PATH makes another one elsewhere; coffret unlock --recovery opens this one with the sheet")
         }
         let source = PassphraseSource(context: context)
-        let paper = try readSheet(source, context)
+        let isHelped = context.arguments.isSet(withContacts)
+        guard !isHelped || context.arguments.value(sheet) == nil else {
+            throw CommandFailure(.usage, .inputInvalid, "a sheet needs no contacts: --sheet, or --with-contacts")
+        }
+        let given = isHelped ? nil : try readSheet(source, context)
         let settings = try ServerAccess.introduction(context).settings(askedOf: TerminalPerson(context))
+        let contacts = isHelped ? try DeviceContactRecovery(context, settings) : nil
+        guard let paper = try given ?? contacts?.sheet() else { return }
         let passphrase =
             source.isUnattended
             ? try source.current() : try source.chooseNew("Choose a passphrase for this device: ")
@@ -57,10 +67,12 @@ enum DeviceRecovery {
         // What the others have sent counts, so it has to be here before they are thrown out.
         var problem = try session.desk.syncEach(account, "coffret sync tries again").problem
         var revoked: [UniqueID] = []
-        if context.arguments.isSet(revokeOthers) {
-            let isOpen = try throwOthersOut(recovery, account, session, context, &revoked)
+        if isHelped || context.arguments.isSet(revokeOthers) {
+            let isOpen = try throwOthersOut(
+                recovery, account, session, context, isLast: isHelped, &revoked)
             problem = problem ?? isOpen
         }
+        contacts?.finish()
         let vaults = try store.vaults.map(\.name)
         let name = try store.deviceName(store.keyring.deviceID().bytes) ?? wantedName
         let value = JSONValue.fields([
@@ -74,6 +86,7 @@ enum DeviceRecovery {
                 + (vaults.isEmpty ? "; no vault of it is synced." : ", with \(names).")
                 + (revoked.isEmpty ? "" : " Thrown out: \(NumberText.counted(revoked.count, "device")).")
                 + DeviceJoining.remark(onName: name, wanted: wantedName)
+                + (isHelped ? "\nIts recovery contacts are used up: coffret recovery contacts rm, then add." : "")
                 + "\n\nNext:  coffret device ls   shows which devices belong to it"
         }
         try DeviceCommand.end(with: problem)
@@ -81,15 +94,18 @@ enum DeviceRecovery {
 
     /// Revokes all other devices, and gives the vaults new keys.
     ///
-    /// - Parameter revoked: becomes who was thrown out.
+    /// - Parameters:
+    ///   - isLast: the paper device takes itself out, too.
+    ///   - revoked: becomes who was thrown out.
     /// - Returns: what went wrong in a vault, told already.
     private static func throwOthersOut(
         _ recovery: PaperRecovery, _ account: Account, _ session: StoreSession, _ context: CommandContext,
-        _ revoked: inout [UniqueID]
+        isLast: Bool, _ revoked: inout [UniqueID]
     ) throws -> CommandFailure? {
         let revocation: PaperRecovery.Revocation
         do {
             revocation = try recovery.revokeOthers(keeping: try session.store.keyring.deviceID())
+            if isLast { try recovery.revokeItself() }
         } catch {
             // The store is there by now, so this command will not run again.
             var failure = FailureTranslation.failure(from: error)
@@ -105,7 +121,7 @@ enum DeviceRecovery {
                     + "\(revocation.keptPapers.count == 1 ? "stays" : "stay"): coffret device ls, then coffret device revoke NAME"
             )
         }
-        guard !revocation.revoked.isEmpty else { return nil }
+        guard isLast || !revocation.revoked.isEmpty else { return nil }
         do {
             try account.follow()
         } catch {

@@ -22,7 +22,7 @@ enum RecoveryCommand {
         "paper", "a paper device: for all your devices, and for coming back at the server without any")
 
     static let description = CommandDescription(
-        "recovery", group: .store, "Keep recovery keys, the way back in without the passphrase",
+        "recovery", group: .store, "Keep a way back in: recovery keys, and contacts who help",
         subcommands: [
             CommandDescription(
                 "add", "Make a recovery key, and check that you have it",
@@ -43,6 +43,7 @@ enum RecoveryCommand {
                 discussion: ["Backups from before can still be opened with it."],
                 arguments: [key], options: [CommonArguments.yes], run: revoke),
             CommandDescription("test", "Say whether a recovery key opens the store", run: test),
+            RecoveryContacts.description, RecoveryContacts.help,
         ])
 
     private static func add(_ context: CommandContext) throws {

@@ -124,12 +124,14 @@ package enum EntityKind {
     package static let importRecord: UInt8 = 0x4D  // M
     /// The record of a note passphrase.
     package static let passwordRecord: UInt8 = 0x50  // P
-    /// Somebody whom the account knows; in its account vault alone, as the next two are.
+    /// Somebody whom the account knows; in its account vault alone, as the next three are.
     package static let contact: UInt8 = 0x4B  // K
     /// The code of an invitation.
     package static let contactCode: UInt8 = 0x4A  // J
     /// What a former member of a vault has seen.
     package static let seen: UInt8 = 0x51  // Q
+    /// A circle of recovery contacts.
+    package static let circle: UInt8 = 0x52  // R
     /// Settings of the vault; one entity, of zeros.
     package static let vaultSettings: UInt8 = 0x56  // V
 }

@@ -18,6 +18,15 @@ package struct NewDevice: Sendable {
             instanceID: .generate(from: random))
     }
 
+    /// With a signing key that is there; all else is new.
+    package static func generate(signingWith key: SigningKey, from random: any RandomSource) -> NewDevice {
+        NewDevice(
+            keys: DevicePrivateKeys(
+                deviceID: .generate(from: random), signing: key, box: .generate(from: random),
+                noise: .generate(from: random)),
+            instanceID: .generate(from: random))
+    }
+
     package var deviceID: UniqueID { keys.deviceID }
     package var publicKeys: DeviceKeys { keys.publicKeys }
     package var signingKey: SigningKey { keys.signing }

@@ -97,6 +97,14 @@ package struct PaperDevice: Sendable {
         return chain.sign(.recover(kept: ids), details: [], with: keys.signing)
     }
 
+    /// A link that takes it out of an account itself, and keeps all devices that it brought.
+    package func ownRevocation(in chain: VerifiedDeviceChain) -> UnverifiedLink {
+        let brought = chain.broughtDevices(by: deviceID).map(\.id).sorted()
+        return chain.sign(
+            .revoke(id: deviceID, brought: brought.isEmpty ? nil : BroughtDevices(going: [], kept: brought)),
+            details: [], with: keys.signing)
+    }
+
     /// The keys that the account's devices have sealed to the sheet, all of them together.
     ///
     /// - Returns: nil if nothing of it opens.

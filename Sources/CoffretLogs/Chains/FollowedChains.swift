@@ -183,14 +183,44 @@ package struct FollowedChains: Sendable {
             let foundation = try VaultFoundation(decoding: link)
             guard let founder = accounts[foundation.accountID] else { return nil }
             let devices = founder.devices
-            // The head that it states may lie on a branch.
-            let line = founder.branches.first { $0.links.contains { $0.hash == foundation.deviceChainHead } }
             return try VerifiedMembers(
-                founding: link, founder: devices, chain: line ?? founder.chain, vaultID: vaultID,
+                founding: link, founder: devices, chain: founder.line(with: foundation), vaultID: vaultID,
                 isKnown: knownCount > 0)
         } catch {
             throw .foundation(error)
         }
+    }
+
+    /// Rights by all links that came of a circle, which has no key.
+    ///
+    /// - Returns: nil before link 0 and its founder's chain are here.
+    /// - Throws: what is wrong with the first link that does not hold.
+    package func circleRights() throws(FollowFailure) -> VerifiedMemberRights? {
+        guard let first = links.first else { return nil }
+        var rights: VerifiedMemberRights
+        do throws(TrustError) {
+            let foundation = try VaultFoundation(decoding: first)
+            guard let founder = accounts[foundation.accountID] else { return nil }
+            rights = try VerifiedMemberRights(
+                founding: first, founder: founder.devices, chain: founder.line(with: foundation), vaultID: vaultID,
+                allowsCircle: true)
+        } catch {
+            throw .foundation(error)
+        }
+        let devices = devices
+        do throws(MemberError) {
+            for link in links.dropFirst() { try rights.append(link, accounts: devices) }
+        } catch {
+            throw .members(error)
+        }
+        return rights
+    }
+}
+
+extension FollowedAccount {
+    /// The line of devices that a founding link names: the head that it states may lie on a branch.
+    fileprivate func line(with foundation: VaultFoundation) -> VerifiedDeviceChain {
+        branches.first { $0.links.contains { $0.hash == foundation.deviceChainHead } } ?? chain
     }
 }
 

@@ -23,6 +23,15 @@ extension FailureMeaning {
         "recovery.request.share-invalid": FailureMeaning(
             .notAuthentic,
             "a share is not the one that the circle commits to, or the shares give no device of the account"),
+        "recovery.contacts.unknown": FailureMeaning(
+            .notFound, "there are no such recovery contacts", showsPlace: true,
+            hint: "coffret recovery contacts ls lists yours, and those of people whom you help"),
+        "recovery.contacts.exist": FailureMeaning(
+            .alreadyExists, "you have recovery contacts already, or have asked some", showsPlace: true,
+            hint: "coffret recovery contacts rm takes them back first"),
+        "recovery.sheet-required": FailureMeaning(
+            .notFound, "recovery contacts want a paper sheet of your own first: it outranks them",
+            hint: "coffret recovery add --paper makes one"),
         "sharing.contact.unverified": FailureMeaning(
             .personUnverified, "that person is not verified as far as sharing needs; nothing was shared",
             showsPlace: true, hint: "ask for the full address, by a way that you trust"),

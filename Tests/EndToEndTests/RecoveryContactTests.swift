@@ -1,0 +1,100 @@
+// Recovery contacts with real stores, programs and server: founding, consent, coming back, and everybody who tries it otherwise.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite(
+    "Recovery contacts",
+    .enabled(if: ServerRunner.isAvailable && Faketime.isAvailable, "needs coffret-server, openssl and libfaketime"))
+struct RecoveryContactTests {
+    @Test("R87: nobody is a recovery contact, and nobody gets a share, without a yes of both")
+    func silentEnrolment() throws {
+        let people = try RecoveryPeople()
+        let (alice, bob, carol) = (people.alice, people.bob, people.carol)
+        // No sheet, no names, too few, strangers.
+        let lonely = try bob.run("recovery", "contacts", "add", "alice", "alice", "--yes")
+        #expect(lonely.errorText.contains("recovery.sheet-required"), "\(lonely.errorText)")
+        #expect(try alice.run("recovery", "contacts", "add", "bob", "--yes").exitCode == 64)
+        #expect(try alice.run("recovery", "contacts", "add", "bob", "nobody", "--yes").exitCode == 66)
+        #expect(try alice.run("recovery", "contacts", "add", "bob", "bob", "--yes").exitCode == 64)
+        #expect(try alice.run("recovery", "contacts", "add", "--yes").errorText.contains("recovery.contacts.unknown"))
+        let unasked = try bob.run("recovery", "help", "alice", "--yes")
+        #expect(unasked.errorText.contains("recovery.contacts.unknown"), "\(unasked.errorText)")
+
+        let asked = try alice.run("recovery", "contacts", "add", "bob", "carol", "--wait", "1d")
+        #expect(asked.exitCode == 83 && asked.errorText.contains("2 of 2 contacts"), "\(asked.errorText)")
+        try alice.succeed("recovery", "contacts", "add", "bob", "carol", "--wait", "1d", "--yes")
+        #expect(try alice.run("recovery", "contacts", "add", "bob", "carol", "--yes").exitCode == 82)
+        // Before there are shares it is gone at once.
+        #expect(try alice.succeed("recovery", "contacts", "rm", "--yes").contains("no recovery contacts any more"))
+        #expect(try people.circles(alice).isEmpty)
+        try alice.succeed("recovery", "contacts", "add", "bob", "carol", "--wait", "1d", "--yes")
+        let told = try bob.run("sync")
+        #expect(told.errorText.contains("\"alice\" asks you to be a recovery contact"), "\(told.errorText)")
+        #expect(try bob.run("recovery", "help", "alice").exitCode == 83, "a yes is asked for")
+        try bob.succeed("recovery", "help", "alice", "--yes")
+        // One of two is not all.
+        let early = try alice.run("recovery", "contacts", "add", "--yes")
+        #expect(early.exitCode == 92 && early.errorText.contains("recovery.consent-required"), "\(early.errorText)")
+        #expect(try people.circles(alice).first?["state"] as? String == "waiting")
+        #expect(try people.circles(bob).first?["share"] as? Bool == false)
+        try carol.succeed("recovery", "help", "alice", "--yes")
+        #expect(try alice.run("sync").errorText.contains("all your recovery contacts have accepted"))
+        try alice.succeed("recovery", "contacts", "add", "--yes")
+        #expect(try people.circles(alice).first?["state"] as? String == "serving")
+        for contact in [bob, carol] {
+            #expect(try contact.run("sync").errorText.contains("a share came"))
+            #expect(try people.circles(contact).first?["share"] as? Bool == true)
+        }
+        // The paper device that nobody holds is no sheet to be accepted.
+        let quiet = try alice.run("sync")
+        #expect(!quiet.errorText.contains("recovery accept"), "\(quiet.errorText)")
+
+        // The programs say by themselves that they have them.
+        let silent = try alice.succeed("recovery", "contacts", "test")
+        #expect(silent.contains("No answer yet") && silent.contains("bob") && silent.contains("carol"), "\(silent)")
+        try bob.succeed("sync")
+        #expect(try alice.succeed("recovery", "contacts", "test").contains("No answer yet: carol"))
+        try carol.succeed("sync")
+        #expect(try alice.succeed("recovery", "contacts", "test").contains("All of your recovery contacts hold"))
+
+        // Who leaves is named, and the whole is taken back with seven days' notice.
+        try bob.succeed("recovery", "help", "alice", "--refuse", "--yes")
+        #expect(try alice.run("sync").errorText.contains("\"bob\" is your recovery contact no more"))
+        #expect(try alice.succeed("recovery", "contacts", "rm", "--yes").contains("Run this again"))
+        #expect(try alice.run("recovery", "contacts", "rm", "--yes").exitCode != 0, "too early")
+    }
+
+    @Test("who lost everything comes back with two contacts, after the waiting time")
+    func comingBack() throws {
+        let people = try RecoveryPeople()
+        try people.arm()
+        let bare = try CoffretRunner()
+        let first = try people.machine(bare)
+        let helper = try people.meet(first, people.bob)
+        try helper.wait(for: "The request is recorded")
+        try first.wait(for: "Your wish is recorded")
+        // R25: before its time it is refused, and every device of Alice says that somebody asks.
+        let loud = try people.alice.run("sync")
+        #expect(loud.errorText.contains("somebody asks your recovery contacts"), "\(loud.errorText)")
+        let early = try people.machine(bare)
+        let soon = try people.meet(early, people.carol, hours: 3)
+        try soon.wait(for: "You may give your share in")
+        try early.wait(for: "Your wish is recorded")
+
+        try people.wait(people.bob, people.carol)
+        let machine = try people.machine(bare)
+        try people.meet(machine, people.bob, hours: 29).wait(for: "The machine has your share")
+        try machine.wait(for: "1 of 2 shares are here")
+        try people.meet(machine, people.carol, hours: 29).wait(for: "The machine has your share")
+        try machine.wait(for: "The account is back on this device")
+        #expect(try bare.succeed("ls").contains("Of Alice"))
+        // Alice's lost device is out, and the circle is used up.
+        #expect(try people.alice.run("sync").exitCode != 0)
+        #expect(try people.circles(bare).first?["state"] as? String == "over")
+        try bare.makeNote("After coming back")
+        try bare.succeed("sync")
+        try bare.succeed("fsck")
+    }
+}
