@@ -97,4 +97,43 @@ struct RecoveryContactTests {
         try bare.succeed("sync")
         try bare.succeed("fsck")
     }
+
+    @Test("R86: nothing is given for a request that was forbidden; a server that takes the word back stops no sync")
+    func forbidding() throws {
+        let people = try RecoveryPeople()
+        try people.arm()
+        let bare = try CoffretRunner()
+        let first = try people.machine(bare)
+        try people.meet(first, people.bob).wait(for: "The request is recorded")
+        try first.wait(for: "Your wish is recorded")
+        try people.alice.succeed("recovery", "contacts", "forbid")
+        #expect(try !people.alice.run("sync").errorText.contains("somebody asks"))
+        try people.wait(people.bob)
+        let machine = try people.machine(bare)
+        let helper = try people.meet(machine, people.bob, hours: 29)
+        try helper.wait(for: "recovery.request.forbidden")
+        try machine.wait(for: "recovery.request.forbidden")
+        #expect(try machine.finish() != 0 && helper.finish() != 0)
+
+        // The newest link is the word that forbids.
+        let circle = try #require(try people.circles(people.alice).first?["id"] as? String)
+        let hidden = try ProcessRunner.run(
+            "/usr/bin/sqlite3",
+            [
+                "-cmd", ".timeout 10000", people.server.databasePath,
+                """
+                DELETE FROM links WHERE kind = 3 AND chain = x'\(circle)'
+                AND seq = (SELECT MAX(seq) FROM links WHERE kind = 3 AND chain = x'\(circle)')
+                """,
+            ])
+        try #require(hidden.exitCode == 0, "\(hidden.errorText)")
+        for person in [people.alice, people.bob] {
+            let told = try person.run("sync")
+            #expect(told.exitCode == 0 && told.errorText.contains("cannot be followed"), "\(told.errorText)")
+        }
+        let again = try people.machine(bare)
+        let number = try RecoveryPeople.number(again)
+        let refused = try people.bob.run("recovery", "help", "alice", number, "--yes")
+        #expect(refused.exitCode != 0 && refused.errorText.contains("sync.chains.refused"), "\(refused.errorText)")
+    }
 }

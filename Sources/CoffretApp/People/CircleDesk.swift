@@ -304,6 +304,11 @@ struct CircleDesk {
             } catch let error as SharingError {
                 desk.surroundings.person?.warn(
                     "a share from \(letter.header.sender.hex.prefix(8)) was not taken (\(error.code.rawValue))")
+            } catch  where !SyncTrouble.isTransient(error) {
+                // What a server says of one circle keeps no other share from being taken.
+                desk.surroundings.person?.warn(
+                    "a share from \(letter.header.sender.hex.prefix(8)) waits (\(FailureCode.of(error)))")
+                continue
             }
             try connection.deleteLetter(entry.id)
         }

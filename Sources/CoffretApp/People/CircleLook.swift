@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretMessages
 internal import CoffretSharing
 internal import CoffretTerminal
 internal import CoffretTrust
@@ -29,19 +30,29 @@ extension CircleDesk {
         }
         let own = try own
         for id in try known() {
-            guard let circle = try follow(id) else {
-                if try vault.circles().contains(id) {
-                    news.append(
-                        CircleNotice(
-                            words:
-                                "the server shows recovery contacts no more that you have or help: \(id.hex.prefix(8))",
-                            isLoud: false))
-                }
-                continue
+            do {
+                news += try look(at: id, names, own)
+            } catch  where !SyncTrouble.isTransient(error) {
+                // What a server says of one circle keeps nobody from hearing of the others.
+                news.append(
+                    CircleNotice(
+                        words: "recovery contacts cannot be followed: \(id.hex.prefix(8)) (\(FailureCode.of(error)))",
+                        isLoud: true))
             }
-            news += try circle.isOwn(own) ? lookAtOwn(circle, names) : lookAtOther(circle, names, own)
         }
         return news
+    }
+
+    private func look(at id: VaultID, _ names: PersonNames, _ own: ChainID) throws -> [CircleNotice] {
+        if let circle = try follow(id) {
+            return try circle.isOwn(own) ? lookAtOwn(circle, names) : lookAtOther(circle, names, own)
+        }
+        guard try vault.circles().contains(id) else { return [] }
+        return [
+            CircleNotice(
+                words: "the server shows recovery contacts no more that you have or help: \(id.hex.prefix(8))",
+                isLoud: false)
+        ]
     }
 
     private func words(_ account: ChainID, _ names: PersonNames) -> String {

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from generate import Chain, Device, revoke
-from generate_people import blake, kdf, public
+from generate_people import blake, cbor, kdf, public
 
 WEEK = 7 * 86_400_000
 
@@ -271,6 +271,37 @@ case("signed by a device that was revoked at the stated head",
      armed().asks(carol, signer=lost, head=revoked.hashes[-1]), "trust.link.signer-revoked", accounts=without)
 case("a contact whose chain is not known", armed(), "trust.member.chain-missing", 1, accounts=[alice, carol, dave])
 
+# MARK: Records and messages (section 6)
+
+records = []
+
+
+def record(kind, content, good=True, tail=b""):
+    """`tail` stands behind the one item that there may be."""
+    records.append({"kind": kind, "bytes": (cbor(content) + tail).hex(), "isGood": good})
+
+
+def holding(x=2, threshold=2, count=3, hours=168, part=bytes(range(32)), version=1):
+    return [version, bytes([7]) * 32, alice.id, paper.id, threshold, count, hours, x, part]
+
+
+record("share", holding())
+record("share", holding(16, 16, 16, 8_760))
+for bad in (holding(0), holding(4), holding(256), holding(threshold=1), holding(threshold=4), holding(count=17), holding(hours=23),
+            holding(hours=8_761), holding(part=bytes(31)), holding(version=2), holding()[:8]):
+    record("share", bad, good=False)
+record("share", holding(), good=False, tail=b"\0")
+for good in ([1, one], [2, 0, 24], [2, 168 * 3_600_000, 168], [3, holding()], [4, "recovery.request.too-early"], [4, "é" * 32], [5]):
+    record("word", good)
+for bad in ([1, bytes(31)], [2, 24 * 3_600_000 + 1, 24], [2, 0, 23], [2, 0], [3, holding(0)], [4, "x" * 65], [4, b"x"], [5, 0], [6], []):
+    record("word", bad, good=False)
+record("word", [5], good=False, tail=b"\0")
+record("wish", [1, seed, one, []])
+record("wish", [1, seed, one, [holding(x) for x in (1, 3)]])
+for bad in ([2, seed, one, []], [1, seed[:31], one, []], [1, seed, one[:31], []], [1, seed, one, [holding()] * 17],
+            [1, seed, one, [holding(0)]], [1, seed, one]):
+    record("wish", bad, good=False)
+
 if __name__ == "__main__":
-    json.dump({"sharings": sharings, "pool": list(pool), "circles": circles}, sys.stdout, separators=(",", ":"))
+    json.dump({"sharings": sharings, "pool": list(pool), "circles": circles, "records": records}, sys.stdout, separators=(",", ":"))
     print()
