@@ -315,7 +315,7 @@ def save(store, world, passphrase, kept=b'', behind=None, packed=()):
 def chains(world):
     """The sealed file of a vault's chains."""
     accounts = [[account.chain.links, account.replaced, START, []] for account in world.accounts]
-    content = cbor.encode([2, world.vault, world.members.links, len(world.members.links), accounts])
+    content = cbor.encode([1, world.vault, world.members.links, accounts, len(world.members.links)])
     key = kdf(world.local, b'heads/local', world.vault)
     return suite.envelope_seal(key, b'heads/record', world.vault + b'\3', content, secret('chains', 24))
 

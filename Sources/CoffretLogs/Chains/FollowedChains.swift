@@ -227,21 +227,21 @@ extension FollowedAccount {
 // MARK: - The record
 
 extension FollowedChains {
-    private static let version: UInt64 = 2
+    private static let version: UInt64 = 1
 
     /// The record that the next process goes on from, sealed by who keeps it:
-    /// `[2, vault id, [* link], verified links, [* account]]`.
+    /// `[1, vault id, [* link], [* account], ? verified links]`.
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 5)
             encoder.encode(unsigned: Self.version)
             encoder.encode(bytes: vaultID.bytes)
             encoder.encode(links: links)
-            encoder.encode(unsigned: UInt64(max(members?.state.count ?? 0, min(knownCount, links.count))))
             encoder.encodeArrayHeader(count: accounts.count)
             for (_, account) in accounts.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
                 account.encode(to: &encoder)
             }
+            encoder.encode(unsigned: UInt64(max(members?.state.count ?? 0, min(knownCount, links.count))))
         }
     }
 
@@ -251,20 +251,21 @@ extension FollowedChains {
     /// - Returns: nil for anything else; the chains are then followed from their beginning.
     package init?(decoding bytes: [UInt8]) {
         let read = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) -> FollowedChains? in
-            try decoder.readArrayHeader(count: 5)
-            guard try decoder.readUnsigned() == Self.version, let id = VaultID(try decoder.readBytes(count: 32)) else {
-                return nil
-            }
+            let count = try decoder.readArrayHeader()
+            guard 4...5 ~= count, try decoder.readUnsigned() == Self.version,
+                let id = VaultID(try decoder.readBytes(count: 32))
+            else { return nil }
             var chains = FollowedChains(vaultID: id)
             chains.links = try decoder.readLinks()
+            for _ in 0..<(try decoder.readArrayHeader()) {
+                let account = try FollowedAccount(from: &decoder)
+                chains.accounts[account.chain.accountID] = account
+            }
+            guard count == 5 else { return chains }
             let start = decoder.byteOffset
             chains.knownCount = try decoder.readUnsigned(as: Int.self)
             guard chains.knownCount <= chains.links.count else {
                 throw CBORError(.unexpectedItem, byteOffset: start)
-            }
-            for _ in 0..<(try decoder.readArrayHeader()) {
-                let account = try FollowedAccount(from: &decoder)
-                chains.accounts[account.chain.accountID] = account
             }
             return chains
         }

@@ -59,10 +59,10 @@ def _open(path, keys):
     key = kdf(keys.local, b'heads/local', keys.id)
     content = envelope_open(key, b'heads/record', keys.id + b'\3', sealed, failure=BEHIND, place=place)
     value = cbor.decode(content, BEHIND, place)
-    need(is_list(value, 5) and value[0] == 2 and value[1] == keys.id, BEHIND, place)
-    need(is_list(value[2]) and 0 < len(value[2]) <= LINK_COUNT_MAX and is_list(value[4]), BEHIND, place)
-    need(is_int(value[3], 0, len(value[2])), BEHIND, place, 'verified links')
-    accounts = [_account(row, f'chains account {number}') for number, row in enumerate(value[4])]
+    need((is_list(value, 4) or is_list(value, 5)) and value[0] == 1 and value[1] == keys.id, BEHIND, place)
+    need(is_list(value[2]) and 0 < len(value[2]) <= LINK_COUNT_MAX and is_list(value[3]), BEHIND, place)
+    need(len(value) == 4 or is_int(value[4], 0, len(value[2])), BEHIND, place, 'verified links')
+    accounts = [_account(row, f'chains account {number}') for number, row in enumerate(value[3])]
     return value[2], accounts
 
 
