@@ -149,12 +149,13 @@ struct OperationTests {
         }
         let isAnswered = Self.rows.filter { $0.refusal == nil }.map(\.request.name)
         // In these a server and a device take part that are new each time: SessionPairingTests,
-        // DeviceTests, RemoteTests, SharingTests, SharedItemTests and ContactCommandTests answer them.
+        // DeviceTests, RemoteTests, SharingTests, SharedItemTests, ContactCommandTests and RecoveryContactTests answer them.
         let elsewhere = [
             ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name, BrowserAllow.name, ShareAdd.name,
             ShareAnswer.name,
             ShareLeave.name, ShareChange.name, ShareItem.name, ShareSeen.name, ContactAdd.name, ContactAnswer.name,
             ContactVerify.name, ContactRemove.name, ContactEdit.name, ContactRead.name,
+            CircleMake.name, CircleTest.name, CircleForbid.name, CircleEnd.name, CircleHelp.name,
         ]
         #expect(Set(isAnswered + elsewhere) == Set(Operations.all.map { $0.name }), "one of each is answered")
     }
