@@ -12,7 +12,7 @@ package enum Waiting {
     ///
     /// - Parameter what: the condition in words, for the one who reads of its failure.
     package static func until(
-        _ what: @autoclosure () -> String, seconds: Int = 60, everyMilliseconds: UInt32 = 20,
+        _ what: @autoclosure () -> String, seconds: Int = 120, everyMilliseconds: UInt32 = 20,
         _ condition: () throws -> Bool
     ) throws {
         let end = ContinuousClock.now + .seconds(seconds)
