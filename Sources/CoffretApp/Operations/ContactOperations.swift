@@ -354,7 +354,7 @@ extension ContactVerify: PerformedOperation {
             answer.stateCode = PersonCode.state(own, shown.known)
             answer.ownLink = try contacts.vault.ownName().map { try contacts.sync.ownCard(named: $0).link }
             if let state = try decided(found) {
-                // What is recorded is what the person saw, and not what came while he compared.
+                // The record says what the person saw, and not what came while he compared.
                 if areEqual == true, stateCode != answer.stateCode { throw Self.moved(found) }
                 let verification = ContactVerification(
                     state: state, time: contacts.sync.clock.now, own: own, other: shown.known)

@@ -1,4 +1,4 @@
-// What the account vault holds of circles. The one thing to keep true: a share lies nowhere else, and every own device finds the
+// Circles in the account vault. The one thing to keep true: a share lies nowhere else, and every own device finds the
 // circles that the account is in, whatever a server says.
 
 internal import CoffretBase
@@ -11,7 +11,7 @@ internal import CoffretTrust
 private enum CircleAttribute {
     /// The id of a circle that the account founded or has accepted.
     static let circle: Attribute = "circle"
-    /// What this person keeps for another.
+    /// The share that this person keeps for another.
     static let share: Attribute = "share"
     /// When the contacts of an own circle were asked last whether they have their shares.
     static let asked: Attribute = "asked"

@@ -157,7 +157,7 @@ struct CircleDesk {
                 "POST", "/v1/links", LinkPost([item]).encoded(), accepted: [200, 409]
             ).status
             guard let next = try follow(circle.id) else {
-                // Who has left is shown nothing more.
+                // The server shows nothing more to an account that has left.
                 guard status == 200, kind == .leave else { throw SyncError(.memberUnknown) }
                 return circle
             }
@@ -271,7 +271,7 @@ struct CircleDesk {
             }
             for start in stride(from: 0, to: items.count, by: ServerLimits.linkCountMaxPerPost) {
                 let part = items[start..<min(start + ServerLimits.linkCountMaxPerPost, items.count)]
-                // What is there already is taken as it is; a server with other links shows them to the next look.
+                // Links that are there already are taken as they are; a server with others shows them to the next look.
                 try connection.send("POST", "/v1/links", LinkPost(Array(part)).encoded(), accepted: [200, 409])
             }
         }
@@ -305,7 +305,7 @@ struct CircleDesk {
                 desk.surroundings.person?.warn(
                     "a share from \(letter.header.sender.hex.prefix(8)) was not taken (\(error.code.rawValue))")
             } catch  where !SyncTrouble.isTransient(error) {
-                // What a server says of one circle keeps no other share from being taken.
+                // A fault of one circle keeps no other share from being taken.
                 desk.surroundings.person?.warn(
                     "a share from \(letter.header.sender.hex.prefix(8)) waits (\(FailureCode.of(error)))")
                 continue

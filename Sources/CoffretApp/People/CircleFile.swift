@@ -1,4 +1,4 @@
-// What this device remembers of a circle. The one thing to keep true: a server cannot go back behind it, and a time that is in it
+// This device's memory of a circle. The one thing to keep true: a server cannot go back behind it, and a time that is in it
 // was measured here.
 
 internal import CoffretBase

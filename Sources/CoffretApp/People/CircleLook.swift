@@ -33,7 +33,7 @@ extension CircleDesk {
             do {
                 news += try look(at: id, names, own)
             } catch  where !SyncTrouble.isTransient(error) {
-                // What a server says of one circle keeps nobody from hearing of the others.
+                // A fault of one circle keeps nobody from hearing of the others.
                 news.append(
                     CircleNotice(
                         words: "recovery contacts cannot be followed: \(id.hex.prefix(8)) (\(FailureCode.of(error)))",
