@@ -89,8 +89,11 @@ int coffret_test_join_time(pid_t process, pid_t other) {
     long result = -ESRCH;
     if (!wait_for_stop(process) && !ptrace(PTRACE_GETREGS, process, NULL, &before)) {
         long instruction = ptrace(PTRACE_PEEKTEXT, process, (void *)(before.rip - 2), NULL) & 0xFFFF;
-        // Interrupted in a system call, which it then tries again; else there is no such instruction to borrow.
-        if ((long long)before.orig_rax < 0 || instruction != 0x050F) {
+        // A wait was interrupted, by the kernel's own numbers (ERESTARTSYS, ERESTARTNOHAND, ERESTART_RESTARTBLOCK). A call
+        // that has ended keeps its result, and a fork, which says ERESTARTNOINTR, would fail by what follows.
+        long long outcome = (long long)before.rax;
+        int waits = (long long)before.orig_rax >= 0 && (outcome == -512 || outcome == -514 || outcome == -516);
+        if (!waits || instruction != 0x050F) {
             result = -EAGAIN;
         } else {
             result = call(process, before, SYS_pidfd_open, other, 0);
