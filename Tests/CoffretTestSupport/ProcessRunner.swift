@@ -19,7 +19,7 @@ package enum ProcessRunner {
     /// Runs a program to its end, feeding it `input`.
     package static func run(
         _ executable: String, _ arguments: [String], input: [UInt8] = [], environment: [String: String]? = nil,
-        directory: String? = nil, timeoutSeconds: Double = 300
+        directory: String? = nil, timeoutSeconds: Double = 900
     ) throws -> ProcessResult {
         let process = try SpawnedProcess(
             executable, arguments, environment: environment, directory: directory, input: .pipe, output: .pipe,

@@ -26,7 +26,9 @@ enum BrowserPrograms {
     }
 }
 
-@Suite("Browsers", .serialized, .enabled(if: BrowserPrograms.areBuilt, "needs coffret-agent and coffret-bridge"))
+@Suite(
+    "Browsers", .serialized, .ownThread,
+    .enabled(if: BrowserPrograms.areBuilt, "needs coffret-agent and coffret-bridge"))
 struct BrowserTests {
     /// Runs a script in a world with a store and an agent of its own.
     private static func run(

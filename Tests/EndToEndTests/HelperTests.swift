@@ -14,7 +14,7 @@ private enum HelperPrograms {
 }
 
 @Suite(
-    "Helper", .serialized,
+    "Helper", .serialized, .ownThread,
     .enabled(
         if: HelperPrograms.areBuilt && PrivateBus.isAvailable, "needs coffret-agent, coffret-helper and dbus-daemon"))
 struct HelperTests {

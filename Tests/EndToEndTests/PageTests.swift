@@ -6,7 +6,7 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite("Page", .serialized, .enabled(if: PageServer.isAvailable, "needs coffret-web and libjs-codemirror"))
+@Suite("Page", .serialized, .ownThread, .enabled(if: PageServer.isAvailable, "needs coffret-web and libjs-codemirror"))
 struct PageTests {
     private static let python = SharedData.packageRoot.appendingPathComponent(".build/venv/bin/python").path
 

@@ -42,7 +42,8 @@ private final class Prompt {
 }
 
 @Suite(
-    "The desktop's prompt", .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
+    "The desktop's prompt", .ownThread,
+    .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct PromptTests {
     @Test("a passphrase with any character is typed, taken back, and given whole; a second question has its own")
@@ -168,7 +169,8 @@ struct PromptTests {
 }
 
 @Suite(
-    "The agent asks at the desktop", .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
+    "The agent asks at the desktop", .ownThread,
+    .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
     .enabled(if: AgentRunner.isAvailable, "coffret-agent is not built"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct DesktopAskingTests {

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 @Suite(
-    "Remote browsers", .serialized,
+    "Remote browsers", .serialized, .ownThread,
     .enabled(if: ServerRunner.isAvailable && AgentRunner.isAvailable, "needs coffret-server and coffret-agent"))
 struct RemoteBrowserTests {
     @Test(

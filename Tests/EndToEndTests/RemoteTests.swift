@@ -7,7 +7,7 @@ import Foundation
 import Testing
 
 @Suite(
-    "Remote", .serialized,
+    "Remote", .serialized, .ownThread,
     .enabled(if: ServerRunner.isAvailable && AgentRunner.isAvailable, "needs coffret-server and coffret-agent"))
 struct RemoteTests {
     /// Two devices of one person: the tower has a local vault with a login, and a person; the laptop asks.

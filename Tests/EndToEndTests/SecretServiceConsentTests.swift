@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite(
-    "Secret Service: programs that come for the first time", .serialized,
+    "Secret Service: programs that come for the first time", .serialized, .ownThread,
     .enabled(
         if: SecretServiceWorld.isAvailable && SecretServiceWorld.hasTool, "needs coffret-secret-service, secret-tool"))
 struct SecretServiceConsentTests {

@@ -7,7 +7,7 @@ import Glibc
 import Testing
 
 @Suite(
-    "Secret Service of Coffret", .serialized,
+    "Secret Service of Coffret", .serialized, .ownThread,
     .enabled(if: SecretServiceWorld.isAvailable, "needs coffret-agent, coffret-secret-service and dbus-daemon"))
 struct SecretServiceTests {
     @Test(

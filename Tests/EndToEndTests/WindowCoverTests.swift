@@ -5,7 +5,8 @@ import Foundation
 import Testing
 
 @Suite(
-    "The covered window", .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
+    "The covered window", .ownThread,
+    .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct WindowCoverTests {
     private static let manager = "/usr/bin/xprop"

@@ -7,7 +7,8 @@ import Glibc
 import Testing
 
 @Suite(
-    "The window", .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
+    "The window", .ownThread,
+    .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct WindowTests {
     @Test(
