@@ -14,6 +14,8 @@ package struct DiskHistoryStore: HistoryStore {
     package internal(set) var items: ItemIndex
     /// The newest tree: the base's, with what `write` put over it.
     private(set) var tree: FactTree
+    /// Where history begins with another tree than that of the link below which it was dropped.
+    var start: HistoryStart?
     /// Content of values that entries carry, and that the tree names by their blobs; until the tree is stored.
     private(set) var unstored: [BlobName: [UInt8]] = [:]
 

@@ -72,7 +72,8 @@ extension LogRepository {
                 files: files, index: LogIndex(trees: files.indexes, tree: files.indexes.stored(kept.index)),
                 items: ItemIndex(trees: files.indexes, tree: files.indexes.stored(kept.items)),
                 tree: files.facts.stored(kept.facts))
-            guard let machine = try resumed(kept, over: store) else { return nil }
+            guard var machine = try resumed(kept, over: store) else { return nil }
+            machine.store.start = kept.start(in: machine)
             fresh = Loaded(machine: machine, own: kept.own, refusedPurges: kept.refusedPurges)
         }
         try takeTail(logs.entries, into: &fresh)
@@ -141,7 +142,8 @@ extension LogRepository {
             try store.begin(atTree: kept.facts)
         }
         var fresh: Loaded
-        if let kept, let machine = try stillResumed(kept, over: store) {
+        if let kept, var machine = try stillResumed(kept, over: store) {
+            machine.store.start = kept.start(in: machine)
             fresh = Loaded(machine: machine, own: kept.own, refusedPurges: kept.refusedPurges)
             try takeTail(logs.entries, into: &fresh)
         } else {

@@ -102,8 +102,7 @@ extension HistoryMachine<DiskHistoryStore> {
     /// What stood under a key: by the tree below which history was dropped, and all entries that are kept above it.
     private func facts(under key: FactKey, at older: Frontier) throws(StorageError) -> CurrentFacts {
         let floor = droppedBelow.map { members.chain.states[$0].accepted } ?? Frontier()
-        let root = droppedBelow.flatMap { members.chain.links[$0].checkpoint?.root }
-        var facts = try store.facts(under: key, inTree: root)
+        var facts = try store.facts(under: key, inTree: startRoot)
         var replaced: Set<Dot> = []
         for name in try store.entries(touching: key) {
             guard let entry = try store.entry(named: name)?.entry, older.covers(entry.dot), !floor.covers(entry.dot),
