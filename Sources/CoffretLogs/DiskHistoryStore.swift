@@ -14,6 +14,8 @@ package struct DiskHistoryStore: HistoryStore {
     package internal(set) var items: ItemIndex
     /// The newest tree: the base's, with what `write` put over it.
     private(set) var tree: FactTree
+    /// Where history begins with another tree than that of the link below which it was dropped.
+    var start: HistoryStart?
     /// Content of values that entries carry, and that the tree names by their blobs; until the tree is stored.
     private(set) var unstored: [BlobName: [UInt8]] = [:]
 
@@ -49,11 +51,18 @@ package struct DiskHistoryStore: HistoryStore {
     /// After the index was made anew: entries up to these marks, on their hash chains, were applied.
     mutating func noteApplied(_ entries: [VerifiedEntry], upTo marks: Frontier) throws(StorageError) {
         let known = Dictionary(entries.map { ($0.name, $0) }) { first, _ in first }
-        for mark in marks.marks.values {
-            var next = known[mark.name]
+        let logs = Dictionary(grouping: entries, by: \.instance)
+        for (instance, mark) in marks.marks {
+            // Below what was deleted for good the chain goes on where one entry alone has the next lower number.
+            func newest(below number: EntryNumber) -> VerifiedEntry? {
+                let lower = (logs[instance] ?? []).filter { $0.number < number }
+                guard let last = lower.max(by: { $0.number < $1.number }) else { return nil }
+                return lower.count { $0.number == last.number } == 1 ? last : nil
+            }
+            var next = known[mark.name] ?? newest(below: mark.number)
             while let entry = next {
                 try index.noteApplied(entry.name, at: entry.dot)
-                next = entry.body.before.flatMap { known[$0] }
+                next = entry.body.before.flatMap { known[$0] ?? newest(below: entry.number) }
             }
         }
     }
@@ -230,6 +239,15 @@ package struct DiskHistoryStore: HistoryStore {
 
     package func wasDroppedForGood(_ name: BlobName) throws(StorageError) -> Bool {
         try index.dropped(name)?.isForGood ?? false
+    }
+
+    /// Takes over what the kept index says of dropped entries, if it can be read.
+    mutating func takeDropped(of kept: KeptState) throws(StorageError) {
+        do throws(StorageError) {
+            try index.takeDropped(from: LogIndex(trees: files.indexes, tree: files.indexes.stored(kept.index)))
+        } catch {
+            guard error.isDamage else { throw error }
+        }
     }
 
     package mutating func withdraw(_ name: BlobName) throws(StorageError) {

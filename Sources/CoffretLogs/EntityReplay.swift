@@ -155,7 +155,7 @@ extension LogRepository {
             }
             var start: EntityReplay.Start?
             if !facts.isEmpty, let link = machine.droppedBelow ?? machine.base,
-                let root = machine.members.chain.links[link].checkpoint?.root
+                let root = machine.startRoot ?? machine.baseRoot
             {
                 let signed = machine.members.chain.links[link]
                 start = EntityReplay.Start(

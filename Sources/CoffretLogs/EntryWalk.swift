@@ -175,17 +175,13 @@ extension LogRepository {
 extension LogRepository {
     /// The root of the tree below which history was dropped; nil: none was.
     package func droppedRoot() throws(StorageError) -> BlobName? {
-        try ask { (machine) in
-            machine.droppedBelow.flatMap { machine.members.chain.links[$0].checkpoint?.root }
-        }
+        try ask { (machine) in machine.startRoot }
     }
 
     /// What the checkpoint with that root accepts, if history was dropped below it.
     package func droppedFrontier(root: BlobName) throws(StorageError) -> Frontier? {
         try ask { (machine) in
-            guard let link = machine.droppedBelow, machine.members.chain.links[link].checkpoint?.root == root else {
-                return nil
-            }
+            guard let link = machine.droppedBelow, machine.startRoot == root else { return nil }
             return machine.members.chain.states[link].accepted
         }
     }
@@ -257,8 +253,7 @@ extension LogRepository {
                     }
                 }
             }
-            for link in Set([machine.droppedBelow, machine.base].compactMap(\.self)) {
-                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
+            for root in Set([machine.startRoot, machine.baseRoot].compactMap(\.self)) {
                 try files.facts.forEachFact(in: files.tree(root), from: prefix) { (fact) throws(StorageError) in
                     guard fact.key.bytes.starts(with: prefix) else { return false }
                     if isWanted(fact.key) { found.append((fact.key, fact.content.inEntry)) }
@@ -284,8 +279,8 @@ extension LogRepository {
     func beginning(
         _ machine: Machine, withPrefix prefix: [UInt8], without kept: Set<Dot>
     ) throws(StorageError) -> [FactKey: [Fact]] {
-        func facts(ofTreeAt link: Int?) throws(StorageError) -> [FactKey: [Fact]] {
-            guard let link, let root = machine.members.chain.links[link].checkpoint?.root else { return [:] }
+        func facts(inTree root: BlobName?) throws(StorageError) -> [FactKey: [Fact]] {
+            guard let root else { return [:] }
             var found: [FactKey: [Fact]] = [:]
             try files.facts.forEachFact(in: files.tree(root), from: prefix) { (fact) throws(StorageError) in
                 guard fact.key.bytes.starts(with: prefix) else { return false }
@@ -294,9 +289,9 @@ extension LogRepository {
             }
             return found
         }
-        var found = try facts(ofTreeAt: machine.droppedBelow)
+        var found = try facts(inTree: machine.startRoot)
         guard machine.base != machine.droppedBelow else { return found }
-        for (key, newer) in try facts(ofTreeAt: machine.base) {
+        for (key, newer) in try facts(inTree: machine.baseRoot) {
             let known = Set((found[key] ?? []).map(\.dot))
             if newer.contains(where: { !known.contains($0.dot) }) { found[key] = newer }
         }
@@ -326,8 +321,7 @@ extension LogRepository {
                     return Fact(key: key, content: change.content.inTree, dot: dot, height: stored.entry.height)
                 }
             }
-            for link in [machine.droppedBelow, machine.base].compactMap(\.self) {
-                guard let root = machine.members.chain.links[link].checkpoint?.root else { continue }
+            for root in [machine.startRoot, machine.baseRoot].compactMap(\.self) {
                 if let fact = try machine.store.facts(under: key, inTree: root)[dot] {
                     return Fact(key: key, content: fact.content.inTree, dot: dot, height: fact.height)
                 }

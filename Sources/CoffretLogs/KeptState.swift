@@ -37,9 +37,12 @@ package struct KeptState: Equatable, Sendable {
     package var own: OwnLog?
     /// Links whose purge a person at this device refused.
     package var refusedPurges: Set<Int>
+    /// The tree with which history begins, where what was deleted for good was taken out of it.
+    package var start: BlobName?
 
     package init(
-        machine: MachineState, facts: BlobName, index: BlobName, items: BlobName, own: OwnLog?, refusedPurges: Set<Int>
+        machine: MachineState, facts: BlobName, index: BlobName, items: BlobName, own: OwnLog?,
+        refusedPurges: Set<Int>, start: BlobName? = nil
     ) {
         self.machine = machine
         self.facts = facts
@@ -47,13 +50,19 @@ package struct KeptState: Equatable, Sendable {
         self.items = items
         self.own = own
         self.refusedPurges = refusedPurges
+        self.start = start
     }
 
-    /// [machine, facts, index, items, own / null, [* link number]].
+    func start(in machine: HistoryMachine<DiskHistoryStore>) -> HistoryStart? {
+        guard let start, let link = machine.droppedBelow else { return nil }
+        return HistoryStart(link: link, root: start)
+    }
+
+    /// [machine, facts, index, items, own / null, [* link number], ? start].
     package var encoded: [UInt8] {
         let machine = machine.encoded
         return CBOREncoder.encode(reservingByteCount: machine.count + 256) { encoder in
-            encoder.encodeArrayHeader(count: 6)
+            encoder.encodeArrayHeader(count: start == nil ? 6 : 7)
             encoder.encode(bytes: machine)
             for name in [facts, index, items] { encoder.encode(name: name) }
             if let own {
@@ -67,6 +76,7 @@ package struct KeptState: Equatable, Sendable {
             }
             encoder.encodeArrayHeader(count: refusedPurges.count)
             for link in refusedPurges.sorted() { encoder.encode(unsigned: UInt64(link)) }
+            if let start { encoder.encode(name: start) }
         }
     }
 
@@ -80,7 +90,7 @@ package struct KeptState: Equatable, Sendable {
         }
         self.init(
             machine: try MachineState(decoding: parts.machine), facts: parts.names[0], index: parts.names[1],
-            items: parts.names[2], own: parts.own, refusedPurges: Set(parts.refused))
+            items: parts.names[2], own: parts.own, refusedPurges: Set(parts.refused), start: parts.start)
     }
 
     private struct Parts {
@@ -88,9 +98,12 @@ package struct KeptState: Equatable, Sendable {
         var names: [BlobName] = []
         let own: OwnLog?
         var refused: [Int] = []
+        let start: BlobName?
 
         init(from decoder: inout CBORDecoder) throws(CBORError) {
-            try decoder.readArrayHeader(count: 6)
+            let first = decoder.byteOffset
+            let count = try decoder.readArrayHeader()
+            guard count == 6 || count == 7 else { throw CBORError(.unexpectedItem, byteOffset: first) }
             machine = try decoder.readBytes()
             for _ in 0..<3 { names.append(try decoder.readName()) }
             if decoder.isNextNull {
@@ -102,14 +115,15 @@ package struct KeptState: Equatable, Sendable {
                     instance: try decoder.readID(), nonce: try decoder.readID(),
                     firstLink: try decoder.readUnsigned(as: UInt32.self), said: try decoder.readFrontier())
             }
-            let start = decoder.byteOffset
+            let place = decoder.byteOffset
             for _ in 0..<(try decoder.readArrayHeader()) {
                 let link = Int(try decoder.readUnsigned(as: UInt32.self))
                 guard refused.last.map({ $0 < link }) ?? true else {
-                    throw CBORError(.unexpectedItem, byteOffset: start)
+                    throw CBORError(.unexpectedItem, byteOffset: place)
                 }
                 refused.append(link)
             }
+            self.start = count == 7 ? try decoder.readName() : nil
         }
     }
 }

@@ -23,7 +23,9 @@ extension LogRepository {
     ) throws(StorageError) -> DroppingObstacle? {
         try requireWriter()
         let obstacle = try step { (machine) throws(StorageError) in
-            try machine.drop(agreed, unacknowledged: unacknowledged)
+            let obstacle = try machine.drop(agreed, unacknowledged: unacknowledged)
+            try machine.trimStart()
+            return obstacle
         }
         if obstacle == nil { try checkpoint() }
         return obstacle
@@ -37,7 +39,10 @@ extension LogRepository {
         try requireWriter()
         let hasGone = try change { (loaded) throws(StorageError) in
             loaded.isAhead = true
-            return try loaded.machine.purge(unacknowledged: unacknowledged, refused: loaded.refusedPurges, now: now)
+            let hasGone = try loaded.machine.purge(
+                unacknowledged: unacknowledged, refused: loaded.refusedPurges, now: now)
+            try loaded.machine.trimStart()
+            return hasGone
         }
         try checkpoint()
         return hasGone
@@ -80,6 +85,24 @@ extension LogRepository {
             loaded.isAhead = true
         }
         try checkpoint()
+    }
+
+    /// P3: a person at this device agrees to the purge of a link, which `purge` does from then on; durably.
+    package func agreeToPurge(of link: Int, now: Milliseconds) throws(StorageError) {
+        try step { (machine) in machine.agreeToPurge(of: link, now: now) }
+        try checkpoint()
+    }
+
+    /// Purges by others that wait for objections, and for how long still.
+    package func waitingPurges(
+        now: Milliseconds
+    ) throws(StorageError) -> [(link: VerifiedMemberLink, remaining: Milliseconds)] {
+        try change { (loaded) in
+            var machine = loaded.machine
+            return machine.waitingPurges(refused: loaded.refusedPurges, now: now).map {
+                (machine.members.chain.links[$0.link], $0.remaining)
+            }
+        }
     }
 
     /// Rewrites what lives into packs and drops the rest: entries that were dropped, trees of before.
@@ -169,7 +192,7 @@ extension LogRepository {
         let meet = { (name: BlobName) in live.insert(name).inserted }
         let roots = try ask { (machine) throws(StorageError) -> [BlobName] in
             var roots = [machine.baseRoot]
-            roots += machine.dropRoots.map { machine.members.chain.links[$0].checkpoint?.root }
+            roots += machine.keptRoots
             if let kept = try? KeptState(decoding: blobs.state.kept) {
                 try files.indexes.walk(files.indexes.stored(kept.index), visit: meet) { _ in }
                 try files.indexes.walk(files.indexes.stored(kept.items), visit: meet) { _ in }

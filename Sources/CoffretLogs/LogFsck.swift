@@ -88,7 +88,7 @@ extension LogRepository {
 
     /// Makes everything that is derived anew from the entries that lie here, and stores it.
     ///
-    /// What was dropped is known no more afterwards: entries that come again are dropped again.
+    /// What was dropped is known afterwards as far as the index of before can be read.
     package func repair() throws(StorageError) {
         try requireWriter()
         adopt(try load(rebuildsIndex: true))

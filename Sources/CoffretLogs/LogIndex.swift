@@ -181,9 +181,21 @@ package struct LogIndex {
     mutating func drop(_ record: Record, isForGood: Bool) throws(StorageError) {
         try remove(record.name, at: record.dot)
         hasDropped = true
-        let flags = (record.wasApplied ? Self.appliedFlag : 0) | (isForGood ? Self.forGoodFlag : 0)
-        let key = Self.droppedKey(record.name)
-        index.set([Fact(key: key, content: .inline([flags]), dot: record.dot, height: record.height)], under: key)
+        let fact = Self.fact(
+            record.name,
+            Dropped(dot: record.dot, height: record.height, wasApplied: record.wasApplied, isForGood: isForGood))
+        index.set([fact], under: fact.key)
+    }
+
+    /// Takes over what another index knows of entries that were dropped, and that are not here again.
+    mutating func takeDropped(from other: LogIndex) throws(StorageError) {
+        var taken: [Fact] = []
+        try other.forEachDropped { (name, dropped) throws(StorageError) in
+            guard try record(of: name, at: dropped.dot) == nil else { return }
+            taken.append(Self.fact(name, dropped))
+        }
+        for fact in taken { index.set([fact], under: fact.key) }
+        if !taken.isEmpty { hasDropped = true }
     }
 
     // MARK: Layout
@@ -205,6 +217,12 @@ package struct LogIndex {
         guard let half = UniqueID(bytes: name.bytes[..<16]) else { preconditionFailure("a name has 32 bytes") }
         return FactKey(
             entity: EntityID(kind: droppedKind, uuid: half), attribute: "d", element: Array(name.bytes[16...]))
+    }
+
+    private static func fact(_ name: BlobName, _ dropped: Dropped) -> Fact {
+        let flags = (dropped.wasApplied ? appliedFlag : 0) | (dropped.isForGood ? forGoodFlag : 0)
+        return Fact(
+            key: droppedKey(name), content: .inline([flags]), dot: dropped.dot, height: dropped.height)
     }
 
     /// Value: for each record flags (1) ‖ byte count (4) ‖ name (32).

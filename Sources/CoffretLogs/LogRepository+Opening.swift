@@ -72,7 +72,8 @@ extension LogRepository {
                 files: files, index: LogIndex(trees: files.indexes, tree: files.indexes.stored(kept.index)),
                 items: ItemIndex(trees: files.indexes, tree: files.indexes.stored(kept.items)),
                 tree: files.facts.stored(kept.facts))
-            guard let machine = try resumed(kept, over: store) else { return nil }
+            guard var machine = try resumed(kept, over: store) else { return nil }
+            machine.store.start = kept.start(in: machine)
             fresh = Loaded(machine: machine, own: kept.own, refusedPurges: kept.refusedPurges)
         }
         try takeTail(logs.entries, into: &fresh)
@@ -122,8 +123,8 @@ extension LogRepository {
 
     /// Indexes from all entries that lie here, and the state from what is kept, or else from the entries.
     ///
-    /// Which entries were applied follows from the kept frontier. What was dropped is known no more: where it comes again it
-    /// is dropped again.
+    /// Which entries were applied follows from the kept frontier. What was dropped is known as far as the index of before can
+    /// be read; where an entry comes again of which it is not, it is dropped again.
     private func rebuild(_ logs: RepositoryState) throws(StorageError) -> Loaded {
         var store = try DiskHistoryStore(files: files)
         var entries: [(entry: VerifiedEntry, byteCount: Int)] = []
@@ -141,7 +142,9 @@ extension LogRepository {
             try store.begin(atTree: kept.facts)
         }
         var fresh: Loaded
-        if let kept, let machine = try stillResumed(kept, over: store) {
+        if let kept, var machine = try stillResumed(kept, over: store) {
+            machine.store.start = kept.start(in: machine)
+            try machine.store.takeDropped(of: kept)
             fresh = Loaded(machine: machine, own: kept.own, refusedPurges: kept.refusedPurges)
             try takeTail(logs.entries, into: &fresh)
         } else {

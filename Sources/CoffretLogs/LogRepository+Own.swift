@@ -166,7 +166,12 @@ extension LogRepository {
     private func lostWork(in tree: LostTree, without kept: Set<Dot>) throws(StorageError) -> [LostWork] {
         var facts: [Dot: [Fact]] = [:]
         var standing: Set<EntityID> = []
-        try files.facts.walk(files.facts.stored(tree.root), visit: { _ in true }) { (fact) throws(StorageError) in
+        // What was deleted for good is not written again.
+        let root = try ask { (machine) in
+            let isStart = tree.link == machine.droppedBelow
+            return isStart ? machine.startRoot ?? tree.root : tree.root
+        }
+        try files.facts.walk(files.facts.stored(root), visit: { _ in true }) { (fact) throws(StorageError) in
             if tree.purges[fact.key.entity] != nil { standing.insert(fact.key.entity) }
             guard tree.dots.contains(fact.dot), !kept.contains(fact.dot) else { return }
             facts[fact.dot, default: []].append(fact)

@@ -166,7 +166,8 @@ extension LogRepository {
                 let store = loaded.machine.store
                 let kept = KeptState(
                     machine: machine, facts: store.tree.name, index: store.index.tree.name,
-                    items: store.items.tree.name, own: loaded.own, refusedPurges: loaded.refusedPurges)
+                    items: store.items.tree.name, own: loaded.own, refusedPurges: loaded.refusedPurges,
+                    start: store.start.flatMap { $0.link == loaded.machine.droppedBelow ? $0.root : nil })
                 guard kept.encoded != blobs.state.kept || !blobs.state.entries.isEmpty else {
                     loaded.isAhead = false
                     transaction.cancel()
@@ -177,7 +178,8 @@ extension LogRepository {
                     try files.indexes.write(store.index.tree, to: transaction),
                     try files.indexes.write(store.items.tree, to: transaction),
                 ]
-                if let base = loaded.machine.baseRoot, let computed = files.computedTree(base) {
+                for root in [loaded.machine.baseRoot, kept.start].compactMap(\.self) {
+                    guard let computed = files.computedTree(root) else { continue }
                     written.append(try files.facts.write(computed.tree, values: computed.values, to: transaction))
                 }
                 var state = blobs.state

@@ -77,9 +77,30 @@ extension HistoryMachine<DiskHistoryStore> {
     ) throws(StorageError) -> EntryMark? {
         var next: EntryMark? = mark
         while let at = next {
-            guard let entry = try store.entry(named: at.name)?.entry else { return at }
+            var found = try store.entry(named: at.name)?.entry
+            if found == nil { found = try store.bareForm(named: at.name) }
+            guard let entry = found else {
+                guard try store.wasDroppedForGood(at.name) else { return at }
+                next = try newestKept(of: instance, below: at.number)
+                continue
+            }
             if isIn(entry) { return at }
             next = entry.body.before.map { EntryMark(number: at.number - 1, name: $0) }
+        }
+        return nil
+    }
+
+    /// The newest entry of a log below a number, where what names it was deleted for good; nil: none is kept above the tree
+    /// below which history was dropped.
+    private func newestKept(
+        of instance: InstanceID, below number: EntryNumber
+    ) throws(StorageError) -> EntryMark? {
+        let floor = droppedBelow.flatMap { members.chain.states[$0].accepted[instance]?.number } ?? 1
+        guard floor < number else { return nil }
+        for lower in (floor..<number).reversed() {
+            for record in try store.index.records(at: Dot(instance, lower)) where record.wasApplied {
+                return EntryMark(number: lower, name: record.name)
+            }
         }
         return nil
     }
@@ -102,8 +123,7 @@ extension HistoryMachine<DiskHistoryStore> {
     /// What stood under a key: by the tree below which history was dropped, and all entries that are kept above it.
     private func facts(under key: FactKey, at older: Frontier) throws(StorageError) -> CurrentFacts {
         let floor = droppedBelow.map { members.chain.states[$0].accepted } ?? Frontier()
-        let root = droppedBelow.flatMap { members.chain.links[$0].checkpoint?.root }
-        var facts = try store.facts(under: key, inTree: root)
+        var facts = try store.facts(under: key, inTree: startRoot)
         var replaced: Set<Dot> = []
         for name in try store.entries(touching: key) {
             guard let entry = try store.entry(named: name)?.entry, older.covers(entry.dot), !floor.covers(entry.dot),

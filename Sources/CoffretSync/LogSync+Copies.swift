@@ -132,13 +132,7 @@ extension LogSync {
         guard !links.isEmpty else { return }
         let unacknowledged = try ServedLogs(memory, in: repository).unacknowledged(in: repository)
         report.hasPurged = try repository.purge(unacknowledged: unacknowledged, now: now)
-        let refused = try repository.refusedPurges()
-        let (repository, now) = (repository, now)
-        report.waitingPurges = try repository.step { (machine) in
-            links.filter { link in
-                if case .waiting = machine.purgeState(of: link, refused: refused, now: now) { true } else { false }
-            }
-        }
+        report.waitingPurges = try repository.waitingPurges(now: now).map(\.link.number)
     }
 
     /// Section 6: words that do not count go after 30 days.

@@ -155,6 +155,8 @@ package struct SyncReport: Equatable, Sendable {
     package var waitsForWord: WaitingLink?
     /// K8: links for which this account's person has to speak.
     package var unconfirmed: [Int] = []
+    /// P3: links of others that delete something for good, and wait for a word of this device's person.
+    package var waitingPurges: [Int] = []
     /// Checkpoints of the server's log in entries of others that came, with the times of these; nobody has looked at them.
     package var keyLogNotes: [[UInt8]: Milliseconds] = [:]
 
@@ -191,6 +193,7 @@ package struct SyncReport: Equatable, Sendable {
         (role, memberCount, waitsForWord) = (logs.role, logs.memberCount, logs.waitsForWord)
         (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
         wrongOlderKeys += logs.wrongOlderKeys
+        waitingPurges = logs.waitingPurges
         keyLogNotes.merge(logs.keyLogNotes) { max($0, $1) }
         findings += logs.findings.filter { !findings.contains($0) }
         receivedEntryCount += logs.receivedCount

@@ -11,20 +11,27 @@ internal import CoffretSync
 package import CoffretWire
 
 extension VaultVerify: PerformedOperation {
-    private static let problemCountMax = 1_000
-
     package func perform(on desk: StoreDesk) throws -> Answer {
         var answer = Answer()
         // The account's own vault is looked at with all others, and told of where it is damaged.
         let isAll = vault == nil && desk.grant.access == .control && desk.grant.vaults == nil
-        for record in try desk.records(vault) + (isAll ? desk.store.accountVaults : []) {
-            let report = try desk.vault(record).check { progress in
-                try desk.work.step(progress.doneCount, of: progress.totalCount, stage: progress.phase.rawValue)
-            }
-            if record.isAccountVault && report.isClean { continue }
+        let records = try desk.records(vault) + (isAll ? desk.store.accountVaults : [])
+        for record in records {
             var message = VaultReportMessage()
             message.vault = record.vaultID.hex
             message.name = record.shownName
+            let report: VaultCheck
+            do {
+                report = try desk.vault(record).check { progress in
+                    try desk.work.step(progress.doneCount, of: progress.totalCount, stage: progress.phase.rawValue)
+                }
+            } catch let error as CoreError where records.count > 1 {
+                // A vault that cannot be read at all hides nothing of the others.
+                message.add([error.code == .storage ? error.chain.last ?? error : error])
+                answer.vaults.append(message)
+                continue
+            }
+            if record.isAccountVault && report.isClean { continue }
             message.isClean = report.isClean
             message.signatureCount = report.repository.signatureCount
             message.factCount = Int(report.repository.factCount)
@@ -39,18 +46,24 @@ extension VaultVerify: PerformedOperation {
             message.objectCount = report.repository.reachableBlobCount
             message.attachmentCount = report.attachmentCount
             message.absentCount = report.absentCount
-            let problems = (report.repository.allProblems + report.attachmentProblems).compactMap {
-                $0 as? any CodedError
-            }
-            message.problemCount = problems.count
-            message.problems = problems.prefix(Self.problemCountMax).map { problem in
-                var message = ProblemMessage()
-                (message.code, message.place) = (problem.codeText, problem.placeText)
-                return message
-            }
+            message.add(
+                (report.repository.allProblems + report.attachmentProblems).compactMap { $0 as? any CodedError })
             answer.vaults.append(message)
         }
         return answer
+    }
+}
+
+extension VaultReportMessage {
+    private static let listedCountMax = 1_000
+
+    fileprivate mutating func add(_ found: [any CodedError]) {
+        problemCount += found.count
+        problems += found.prefix(Self.listedCountMax).map { problem in
+            var message = ProblemMessage()
+            (message.code, message.place) = (problem.codeText, problem.placeText)
+            return message
+        }
     }
 }
 

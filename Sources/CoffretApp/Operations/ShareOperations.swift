@@ -40,7 +40,7 @@ extension StoreDesk {
     }
 
     /// A vault that several people may have: it is on the server.
-    fileprivate func sharedRecord(_ vault: String) throws -> VaultRecord {
+    func sharedRecord(_ vault: String) throws -> VaultRecord {
         let record = try record(vault)
         guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
         return record
@@ -306,104 +306,5 @@ extension ShareLeave: PerformedOperation {
         var answer = Answer()
         (answer.id, answer.name) = (id.hex, record.name)
         return answer
-    }
-}
-
-// MARK: Review
-
-extension ShareReview: PerformedOperation {
-    package func perform(on desk: StoreDesk) throws -> Answer {
-        let record = try desk.sharedRecord(vault)
-        let review = try MemberReview(record, desk, person)
-        var answer = Answer()
-        (answer.vault, answer.links, answer.items) = (record.name, review.messages, try review.items())
-        guard let decision else { return answer }
-        guard linkCount == nil || linkCount == answer.links.count else {
-            throw OperationError(.requestInvalid, at: "linkCount")
-        }
-        guard !answer.links.isEmpty else { return answer }
-        try desk.surroundings.requirePassphrase("decide about links of a revoked device")
-        let sync = desk.sync(try desk.account())
-        defer { sync.account.connection.logOut() }
-        try desk.follow(sync.account)
-        _ = try desk.change(record, sync, to: review.change(decision)) { options in
-            options.shown = ShownLinks(undoneFrom: decision == .undo ? review.numbers.first : nil)
-        }
-        answer.isDecided = true
-        return answer
-    }
-}
-
-/// Links of a vault that wait for a word of one account.
-private struct MemberReview {
-    let members: VaultMembers
-    /// For whom it is spoken.
-    let account: ChainID
-    let numbers: [Int]
-    private let desk: StoreDesk
-    private let resting: [RestsOnExcluded]
-
-    init(_ record: VaultRecord, _ desk: StoreDesk, _ person: String?) throws {
-        self.desk = desk
-        let members = try VaultMembers(record, desk.store, desk.personNames())
-        self.members = members
-        let account = try person.map { try members.member($0) } ?? members.own
-        self.account = account
-        let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
-        defer { vault.close() }
-        let own = members.own
-        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) -> ([Int], [RestsOnExcluded]) in
-            let waiting = machine.members.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
-            let numbers = waiting.filter { machine.members.chain.links[$0].accountID == account }
-            return (numbers, try machine.restsOnExcluded())
-        }
-    }
-
-    var messages: [WaitingLinkMessage] {
-        guard let state = members.chains.members?.state else { return [] }
-        return undone.numbers.map { number in
-            let link = state.links[number]
-            var message = WaitingLinkMessage()
-            message.number = number
-            message.account = link.accountID.hex
-            message.device =
-                link.accountID == members.own
-                ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
-            message.time = link.details.map { WireMoment($0.time) }
-            message.words = words(link, before: state.states[number - 1])
-            return message
-        }
-    }
-
-    /// The links, and all that rests on them.
-    private var undone: UndoneLinks {
-        members.chains.members?.state.undoing(numbers) ?? UndoneLinks(numbers: [], changes: [])
-    }
-
-    private func words(_ link: VerifiedMemberLink, before: LinkState) -> String {
-        link.roleChanges.sorted { $0.key.hex < $1.key.hex }.map { account, role in
-            let who = members.words(for: account)
-            guard let role else { return "removes \(who)" }
-            let right = ShareRole(role).rawValue
-            return before.members[account] == nil ? "adds \(who) as \(right)" : "makes \(who) a \(right)"
-        }.joined(separator: ", ")
-    }
-
-    func items() throws -> [RescueMessage] {
-        let vault = try desk.vault(members.record)
-        var found: [RescueMessage] = []
-        for entity in Set(resting.map(\.key.entity)).sorted(by: { $0.uuid.hex < $1.uuid.hex }) {
-            var message = RescueMessage()
-            (message.vault, message.id) = (members.record.name, entity.uuid.hex)
-            message.title = try? vault.item(entity).title
-            found.append(message)
-        }
-        return found
-    }
-
-    /// One link that takes them, or takes and undoes them.
-    func change(_ decision: ShareReview.Decision) throws -> MemberChange {
-        let changes = decision == .undo ? undone.changes : []
-        return changes.isEmpty ? .confirm([account]) : .changeRoles(changes, confirming: [account])
     }
 }

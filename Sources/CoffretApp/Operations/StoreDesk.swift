@@ -121,8 +121,14 @@ package final class StoreDesk {
     /// A vault for reading, with what others have written meanwhile.
     package func vault(_ record: VaultRecord) throws -> Vault {
         if let vault = vaults[record.vaultID] {
-            try vault.refresh()
-            return vault
+            do {
+                try vault.refresh()
+                return vault
+            } catch let error as CoreError where (error.cause as? StorageError)?.code == .journalDamagedSegment {
+                // Under keys that came since, what it reads looks damaged: a new handle has them.
+                vault.close()
+                vaults[record.vaultID] = nil
+            }
         }
         // A text that a program did not live to save is one that the person thinks is there. If it cannot be saved now, it waits.
         if grant.access == .control { _ = try? settleDrafts(of: record) }

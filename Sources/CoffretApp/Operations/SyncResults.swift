@@ -153,6 +153,13 @@ extension VaultSyncResult {
                     "links of the vault come from a device that its person has revoked, who has not said whether they count "
                         + "(trust.member.unconfirmed); ask that person to run coffret share review VAULT"))
         }
+        if !report.waitingPurges.isEmpty {
+            notices.append(
+                SessionNotice(
+                    .note,
+                    "another device deleted earlier versions of items for good; they go here after seven days of use, "
+                        + "unless you say no: coffret share review VAULT"))
+        }
         if !report.wrongOlderKeys.isEmpty {
             notices.append(
                 SessionNotice(

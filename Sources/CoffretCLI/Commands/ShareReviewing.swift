@@ -10,15 +10,19 @@ internal import CoffretWire
 enum ShareReviewing {
     static let take = OptionDescription.flag("take", "the links count")
     static let undo = OptionDescription.flag("undo", "the links count, and what they did is taken back in one link")
+    static let keep = OptionDescription.flag(
+        "keep", "what another device deleted for good stays on this one, with its versions")
+    static let forget = OptionDescription.flag("forget", "it goes from this device now")
     static let person = OptionDescription.value(
         "for", "NAME", "speak for another member, who cannot: as an owner, and only if you know what happened")
 
     static let description = CommandDescription(
-        "review", "Look at links of a revoked device, and say whether they count",
+        "review", "Look at what waits for your word in a vault, and decide",
         discussion: [
-            "A device that you revoked may have changed the members of a vault: you did, or a thief did. Nobody goes on behind such links before you have said so. Items that were made on words which do not count are listed too."
+            "A device that you revoked may have changed the members of a vault: you did, or a thief did. Nobody goes on behind such links before you have said so. Items that were made on words which do not count are listed too.",
+            "What another device deleted for good goes from this one after seven days of use, so that you can say no: a thief may have done it. With --keep it stays on this device and goes on to no other.",
         ],
-        arguments: [ShareCommand.vault], options: [take, undo, person, CommonArguments.yes], run: run)
+        arguments: [ShareCommand.vault], options: [take, undo, keep, forget, person, CommonArguments.yes], run: run)
 
     static let rescue = CommandDescription(
         "rescue", "Show what somebody wrote who had lost the right to, and take it if you want",
@@ -29,30 +33,55 @@ enum ShareReviewing {
         run: { context in try DeviceRescue.run(context, vault: context.arguments.required(ShareCommand.vault)) })
 
     private static func run(_ context: CommandContext) throws {
-        let (takes, undoes) = (context.arguments.isSet(take), context.arguments.isSet(undo))
-        guard !(takes && undoes) else {
-            throw CommandFailure(.usage, .inputInvalid, "--take and --undo are not for one call")
+        let decisions: [(option: OptionDescription, decision: ShareReview.Decision)] = [
+            (take, .take), (undo, .undo), (keep, .keep), (forget, .forget),
+        ].filter { context.arguments.isSet($0.option) }
+        guard decisions.count < 2 else {
+            throw CommandFailure(.usage, .inputInvalid, "--take, --undo, --keep and --forget are not for one call")
         }
         var request = ShareReview()
         (request.vault, request.person) = (
             context.arguments.required(ShareCommand.vault), context.arguments.value(person)
         )
-        guard takes || undoes else {
+        guard let decision = decisions.first?.decision else {
             let shown = try CommandStore.open(context).perform(request)
             return try context.print(shown.json) { text(shown, context) }
         }
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let shown = try request.perform(on: session.desk)
-        if !shown.links.isEmpty {
+        let isAboutPurges = decision == .keep || decision == .forget
+        if isAboutPurges ? !shown.purges.isEmpty : !shown.links.isEmpty {
             try context.confirmDanger(
-                text(shown, context), question: takes ? "Do they count?" : "Take them back?",
+                text(shown, context), question: question(decision),
                 isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
-        (request.decision, request.linkCount) = (takes ? .take : .undo, shown.links.count)
+        request.decision = decision
+        if isAboutPurges { request.purgeCount = shown.purges.count } else { request.linkCount = shown.links.count }
         let decided = try request.perform(on: session.desk)
         try context.confirmDone(decided.json) {
-            guard decided.isDecided else { return "No link waits for your word." }
-            return takes ? "They count." : "They were taken back."
+            guard decided.isDecided else {
+                return isAboutPurges
+                    ? "Nothing that another device deleted waits here." : "No link waits for your word."
+            }
+            return done(decision)
+        }
+    }
+
+    private static func question(_ decision: ShareReview.Decision) -> String {
+        switch decision {
+        case .take: "Do they count?"
+        case .undo: "Take them back?"
+        case .keep: "Keep these versions on this device?"
+        case .forget: "Forget them on this device now?"
+        }
+    }
+
+    private static func done(_ decision: ShareReview.Decision) -> String {
+        switch decision {
+        case .take: "They count."
+        case .undo: "They were taken back."
+        case .keep: "They stay on this device."
+        case .forget: "They are gone from this device."
         }
     }
 
@@ -66,6 +95,15 @@ enum ShareReviewing {
             lines.append(
                 "item \(item.id.prefix(8))  \"\(TextWidth.displaySafe(item.title ?? "?"))\"  was made on words that do not count"
             )
+        }
+        for purge in shown.purges {
+            let time = purge.time.map { ", \(context.relativeTime.moment($0.milliseconds))" } ?? ""
+            lines.append(
+                "link \(purge.number)  deletes for good, by \(TextWidth.displaySafe(purge.device))\(time); goes here after "
+                    + "\(NumberText.counted(purge.dayCount, "day")) of use")
+            for item in purge.items {
+                lines.append("  item \(item.id.prefix(8))  \"\(TextWidth.displaySafe(item.title ?? "?"))\"")
+            }
         }
         return lines.isEmpty ? "There is nothing to decide about." : lines.joined(separator: "\n")
     }

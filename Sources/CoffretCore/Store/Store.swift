@@ -167,6 +167,11 @@ package final class Store {
                 mode: isWritable ? .readWrite(lockTimeoutMilliseconds: Self.lockTimeoutMilliseconds) : .readOnly,
                 environment: environment.storage, isText: ItemTexts.isText)
         } catch {
+            // What another process sealed under keys that this one has not read yet looks damaged.
+            if error.code == .journalDamagedSegment, (try? readKeyringAgain()) == true {
+                let vault = try inKeys(keyring.vault(record.vaultID))
+                return try open(vault, isWritable: isWritable, admitsOlderChains: admitsOlderChains)
+            }
             guard error.code == .notFound else { throw CoreError(error) }
             throw CoreError(.storeIncomplete, at: path, cause: error)
         }

@@ -64,6 +64,30 @@ extension Vault {
         return present?.lock?.sealsTitle == true && item.lock?.sealsTitle == false
     }
 
+    /// The title of an item as it is, or was when it was removed; nil: none is known, or the item is hidden.
+    package func lastTitle(of id: EntityID) throws -> String? {
+        if let present = try present.item(id) { return present.title }
+        var life = try ItemLife(id, in: repository)
+        var last = try life.first()?.item
+        while let state = try life.next() { last = state.item ?? last }
+        guard let last else { return nil }
+        return try HiddenItems(gate: hiddenGate, present: presentReader()).veil(last).title
+    }
+
+    /// P3: agrees to what another device deleted for good, and lets it go here.
+    ///
+    /// - Parameters:
+    ///   - unacknowledged: own entries that the server has not acknowledged; they go when it has.
+    ///   - makesRoom: nothing else is waited for that needs the blobs of what was dropped.
+    package func agreeToPurge(of link: Int, unacknowledged: Set<BlobName>, makesRoom: Bool) throws {
+        let before = try inStorage(repository.entryCount())
+        try inStorage { () throws(StorageError) in
+            try repository.agreeToPurge(of: link, now: clock.now)
+            _ = try repository.purge(unacknowledged: unacknowledged, now: clock.now)
+        }
+        if makesRoom { _ = try compacted(from: before, link: nil) }
+    }
+
     /// An item that was removed and of which history is kept, by its whole id.
     package func removedItem(_ digits: String) throws -> EntityID? {
         guard let bytes = try? Hex.decode(digits), let uuid = UniqueID(bytes: bytes) else { return nil }

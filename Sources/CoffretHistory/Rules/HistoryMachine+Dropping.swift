@@ -86,6 +86,23 @@ extension HistoryMachine {
         return members.isRevoked(signed.deviceID, of: signed.accountID) ? .withoutEffect : .due
     }
 
+    /// Purges by others that wait for objections, and for how long still.
+    package mutating func waitingPurges(
+        refused: Set<Int>, now: Milliseconds
+    ) -> [(link: Int, remaining: Milliseconds)] {
+        var found: [(link: Int, remaining: Milliseconds)] = []
+        for link in members.chain.links.indices.prefix(members.takenCount) {
+            guard case .waiting? = purgeState(of: link, refused: refused, now: now) else { continue }
+            found.append((link, times.objection - (waits.waits[.purge(link: link)]?.passed ?? 0)))
+        }
+        return found
+    }
+
+    /// P3: a person at this device says yes to the purge of a link.
+    package mutating func agreeToPurge(of link: Int, now: Milliseconds) {
+        waits.fulfil(times.objection, for: .purge(link: link), now: now)
+    }
+
     /// Drops what links deleted for good, where the wait for objections is over (P3, P4).
     ///
     /// - Parameters:

@@ -119,7 +119,8 @@ extension HistoryMachine {
             else { continue }
             var purges = found?.purges ?? [:]
             for entity in checkpoint.purges { purges[entity] = accepted }
-            found = LostTree(root: root, dots: Dot(instance, last + 1)...Dot(instance, mark.number), purges: purges)
+            found = LostTree(
+                link: link, root: root, dots: Dot(instance, last + 1)...Dot(instance, mark.number), purges: purges)
         }
         return found
     }
@@ -141,6 +142,7 @@ extension HistoryMachine {
 
 /// A tree with facts of entries that are kept no more, and of which a link took the branch (I4).
 package struct LostTree: Sendable {
+    package let link: Int
     package let root: BlobName
     /// Of the branch, as far as the root accepts it.
     package let dots: ClosedRange<Dot>

@@ -67,6 +67,11 @@ package struct Waits: Hashable, Sendable {
     }
 
     package mutating func end(_ subject: Subject) { waits[subject] = nil }
+
+    /// A person does not wait.
+    mutating func fulfil(_ duration: Milliseconds, for subject: Subject, now: Milliseconds) {
+        waits[subject] = Wait(passed: duration, lastClock: now)
+    }
 }
 
 /// The durations of the rules. Tests play worlds that are shorter.

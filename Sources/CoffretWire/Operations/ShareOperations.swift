@@ -288,28 +288,56 @@ package struct WaitingLinkMessage: Record {
         RecordField("words", \.words, "what it does, for people"))
 }
 
+/// A link of another device that deletes something for good, and that this device has not gone by yet.
+package struct WaitingPurgeMessage: Record {
+    package static let recordName = "waiting-purge"
+    package static let refusesUnknownFields = false
+
+    package var number = 0
+    package var device = ""
+    package var account = ""
+    package var time: WireMoment?
+    package var dayCount = 0
+    package var items: [RescueMessage] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("number", \.number, "of the link in the vault's member chain"),
+        RecordField("device", \.device, "name or id of the one that signed it"),
+        RecordField("account", \.account, "of that device, id in hexadecimal digits"),
+        RecordField("time", \.time, "by the clock of that device; none where it cannot be read"),
+        RecordField("days", \.dayCount, "days of use until it goes here"),
+        RecordField("items", \.items, "whose earlier versions go"))
+}
+
 package struct ShareReview: StoreOperation {
     package static let name = "share.review"
     package static let access = OperationAccess.control
     package static let meaning =
         "Shows the links of a vault that wait for a word of the own account, since its revoked device signed them; takes them, or "
-        + "takes and undoes them in one link. Shows items that were made on words which do not count. Where it does something, the session asks for the passphrase of the store."
+        + "takes and undoes them in one link. Shows items that were made on words which do not count. Shows what another device deleted "
+        + "for good and this one still has; keeps it here, or forgets it at once. Where it does something, the session asks for the passphrase of the store."
 
     package enum Decision: String, RecordChoice {
+        /// Of links.
         case take, undo
+        /// Of what was deleted for good.
+        case keep, forget
     }
 
     package var vault = ""
     package var decision: Decision?
     package var person: String?
     package var linkCount: Int?
+    package var purgeCount: Int?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("vault", \.vault, "name or id"),
         RecordField("decision", \.decision, "without it nothing is decided"),
         RecordField("person", \.person, "another member for whom an owner speaks, whose person cannot"),
-        RecordField("linkCount", \.linkCount, "how many links were shown: another number is refused"))
+        RecordField("linkCount", \.linkCount, "how many links were shown: another number is refused"),
+        RecordField("purgeCount", \.purgeCount, "how many purges were shown: another number is refused"))
 
     package struct Answer: Record {
         package static let recordName = "share-reviewed"
@@ -317,6 +345,7 @@ package struct ShareReview: StoreOperation {
         package var vault = ""
         package var links: [WaitingLinkMessage] = []
         package var items: [RescueMessage] = []
+        package var purges: [WaitingPurgeMessage] = []
         package var isDecided = false
 
         package init() {}
@@ -324,6 +353,7 @@ package struct ShareReview: StoreOperation {
             RecordField("vault", \.vault, "its name"),
             RecordField("links", \.links, "that wait, or waited until this was decided"),
             RecordField("items", \.items, "that were made on words which do not count"),
-            RecordField("decided", \.isDecided, "whether the links hold now, or were undone"))
+            RecordField("purges", \.purges, "that wait, or waited until this was decided"),
+            RecordField("decided", \.isDecided, "whether it was done"))
     }
 }

@@ -62,14 +62,16 @@ class Kept:
     def __init__(self, raw):
         place = 'kept state'
         value = cbor.decode(raw, MALFORMED, place)
-        need(is_list(value, 6) and is_bytes(value[0]), MALFORMED, place)
-        need(all(is_bytes(root, 32) for root in value[1:4]), MALFORMED, place, 'roots')
-        self.facts, self.entries, self.items, self.own, self.refused = value[1:]
+        need(is_list(value, 6, 7) and is_bytes(value[0]), MALFORMED, place)
+        need(all(is_bytes(root, 32) for root in value[1:4] + value[6:]), MALFORMED, place, 'roots')
+        self.facts, self.entries, self.items, self.own, self.refused = value[1:6]
+        self.start = value[6] if len(value) == 7 else None
         if self.own is not None:
             good = is_list(self.own, 4) and is_bytes(self.own[0], 16) and is_bytes(self.own[1], 16) and is_int(self.own[2])
             need(good and is_frontier(self.own[3]), MALFORMED, place, 'own log')
         need(is_list(self.refused) and all(map(is_int, self.refused)) and ascends(self.refused), MALFORMED, place, 'refused purges')
         self._machine(cbor.decode(value[0], MALFORMED, 'machine'))
+        need(self.start is None or self.dropped is not None, MALFORMED, place, 'start without dropped history')
 
     def _machine(self, value):
         place = 'machine'
