@@ -97,4 +97,18 @@ struct UnseenWorkTests {
         let quiet = try alice.json("share", "role", "Home", people.member(bob), "viewer")
         #expect((quiet["unseen"] as? [Any])?.isEmpty == true, "\(quiet)")
     }
+
+    @Test("who was lowered before a first word, and raised again, writes what counts for all")
+    func raisedAgain() throws {
+        let people = try SharingPeople()
+        let (alice, bob) = (people.alice, people.bob)
+        try alice.succeed("vault", "new", "Home")
+        try people.share("Home", "writer", with: bob)
+        for role in ["viewer", "writer"] { try alice.succeed("share", "role", "Home", people.member(bob), role) }
+        try people.sync(bob)
+        try bob.makeNote("First words", "--vault", "Home")
+        try people.sync(bob, alice)
+        #expect(try alice.succeed("ls", "--vault", "Home").contains("First words"))
+        #expect(try bob.succeed("ls", "--vault", "Home").contains("First words"))
+    }
 }
