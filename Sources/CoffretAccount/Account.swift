@@ -185,14 +185,21 @@ package final class Account {
 
     /// Adds a link to the chain at the server, and then here; signs it anew if another device was faster.
     ///
-    /// - Parameter make: signs the next link of the chain in the keyring; nil if nothing is left to do.
-    package func append(_ make: (Account) throws -> UnverifiedLink?) throws {
+    /// - Parameters:
+    ///   - make: signs the next link of the chain in the keyring; nil if nothing is left to do.
+    ///   - others: links that go with it, in one request: the server takes all or none. It is told the chain with the new link.
+    package func append(
+        _ make: (Account) throws -> UnverifiedLink?,
+        with others: ((VerifiedDeviceChain) throws -> [LinkPost.Item])? = nil
+    ) throws {
         // Else another process of this device hears of the link and keeps it first, and this one, whose keyring is old
         // then, breaks off between the link and what goes with it.
-        try lock.exclusively { try appendLocked(make) }
+        try lock.exclusively { try appendLocked(make, others) }
     }
 
-    private func appendLocked(_ make: (Account) throws -> UnverifiedLink?) throws {
+    private func appendLocked(
+        _ make: (Account) throws -> UnverifiedLink?, _ others: ((VerifiedDeviceChain) throws -> [LinkPost.Item])?
+    ) throws {
         for _ in 0..<ServerConnection.tryCountMax {
             try follow()
             guard let link = try make(self) else { return }
@@ -200,7 +207,16 @@ package final class Account {
             let chain = try chain
             let watch = try inAccount(store.keyring.server()?.watch)
             let followed = try Self.following(chain, [link], watch: watch, now: clock.now)
-            guard try post(link, accepted: [200, 409]) == nil else { continue }
+            if let others {
+                let own = LinkPost.Item(
+                    kind: ChainKind.device.rawValue, chainID: chain.accountID.bytes, link: link.encoded)
+                let body = try LinkPost([own] + others(followed.chain)).encoded()
+                guard try connection.send("POST", "/v1/links", body, accepted: [200, 409]).status == 200 else {
+                    continue
+                }
+            } else {
+                guard try post(link, accepted: [200, 409]) == nil else { continue }
+            }
             return try adoptOwn(followed)
         }
         throw AccountError(.chainBusy)

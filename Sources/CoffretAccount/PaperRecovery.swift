@@ -5,19 +5,26 @@ package import CoffretBase
 internal import CoffretCore
 package import CoffretHTTP
 package import CoffretKeys
-internal import CoffretTrust
-internal import CoffretWire
+package import CoffretTrust
+package import CoffretWire
 
 extension Account {
     /// Makes a paper device one of the account's, and seals it the keys of all synced vaults.
-    package func add(_ paper: PaperDevice, named name: String, at time: Milliseconds) throws {
-        try append { account in
-            try inAccount { () throws(KeyError) in
-                let operation = paper.addition(to: try account.store.keyring.deviceChain())
-                return try account.store.keyring.signLink(
-                    operation, details: LinkDetails(name: name, time: time), subject: paper.deviceID)
-            }
-        }
+    ///
+    /// - Parameter others: links that go with it, in one request: the server takes all or none. It is told the chain with the paper
+    ///   device, again for each try.
+    package func add(
+        _ paper: PaperDevice, named name: String, at time: Milliseconds,
+        with others: ((VerifiedDeviceChain) throws -> [LinkPost.Item])? = nil
+    ) throws {
+        try append(
+            { account in
+                try inAccount { () throws(KeyError) in
+                    let operation = paper.addition(to: try account.store.keyring.deviceChain())
+                    return try account.store.keyring.signLink(
+                        operation, details: LinkDetails(name: name, time: time), subject: paper.deviceID)
+                }
+            }, with: others)
         try sendKeys()
     }
 

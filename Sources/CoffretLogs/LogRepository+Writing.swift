@@ -59,7 +59,9 @@ extension LogRepository {
     func beginOwnLogIfNeeded() throws(StorageError) {
         let isNew = try change { (loaded) throws(StorageError) -> Bool in
             guard loaded.machine.mayWrite else { return false }
-            if let own = loaded.own, try loaded.machine.mayGoOn(own.instance) { return false }
+            if let own = loaded.own, try loaded.machine.mayGoOn(own.instance), !isShutUnused(own, loaded.machine) {
+                return false
+            }
             try beginOwnLog(&loaded)
             return true
         }
@@ -69,6 +71,14 @@ extension LogRepository {
             reload()
             throw error
         }
+    }
+
+    /// Whether the right ended for which a log was begun, before it had an entry: it may be here again, and that log counts for nobody.
+    private func isShutUnused(_ own: OwnLog, _ machine: borrowing Machine) -> Bool {
+        let (newest, epoch) = (machine.members.newest, machine.members.newestState.epoch)
+        let first = context(
+            nonce: own.nonce, firstLink: own.firstLink, link: newest, epoch: epoch, machine: machine)
+        return machine.members.closingLink(of: InstanceOwner(first)) != nil
     }
 
     /// I1: a new log.

@@ -50,4 +50,31 @@ struct ComparedCodesTests {
         try alice.succeed("contact", "verify", "carol", "--yes")
         try alice.succeed("share", "role", "Home", "carol", "writer")
     }
+
+    @Test("a vault that is founded anew asks for compared codes as the old one did")
+    func foundedAnew() throws {
+        let people = try SharingPeople()
+        let (alice, bob) = (people.alice, people.bob)
+        try alice.succeed("contact", "add", people.account(of: bob), "--name", "bob")
+        try alice.succeed("vault", "new", "Home")
+        try alice.makeNote("Rules", "--vault", "Home")
+        try alice.succeed("share", "add", "Home", "bob", "--role", "owner", "--yes")
+        try bob.succeed("share", "accept", "Home")
+        try alice.succeed("share", "settings", "Home", "--require", "compared")
+        // Who is a member comes along; whoever comes later has to be compared, whichever owner lets him in.
+        try alice.succeed("share", "restart", "Home", "--yes")
+        #expect(try alice.json("share", "settings", "Home")["required"] as? String == "compared")
+        try bob.succeed("share", "accept", "Home", "--name", "Home anew")
+        #expect(try bob.json("share", "settings", "Home anew")["required"] as? String == "compared")
+        let carol = try CoffretRunner()
+        try people.join(carol)
+        try carol.succeed("contact", "add", people.account(of: bob), "--name", "bob")
+        for (owner, vault) in [(alice, "Home"), (bob, "Home anew")] {
+            try owner.succeed("contact", "add", people.account(of: carol), "--name", "carol")
+            let refused = try owner.run("share", "add", vault, "carol", "--yes")
+            #expect(
+                refused.exitCode == 91 && refused.errorText.contains("sharing.contact.unverified"),
+                "\(refused.errorText)")
+        }
+    }
 }

@@ -110,10 +110,86 @@ struct LyingServerPeopleTests {
             """)
         try #require(try query("SELECT COUNT(*) FROM hidden") == ["1"])
         try expectRefused(72, "trust.chain.rolled-back", "share", "add", "Personal", "Bob", "--yes")
-        #expect(try query("SELECT COUNT(*) FROM letters WHERE purpose = 1") == ["0"])
+        #expect(try query("SELECT COUNT(*) FROM keyletters WHERE account = x'\(account)'") == ["0"])
         try query("INSERT INTO links SELECT * FROM hidden")
         try alice.succeed("share", "add", "Personal", "Bob", "--yes")
         try bob.succeed("share", "accept", "Personal", "--name", "From Alice")
+    }
+
+    @Test(
+        "R51: a letter to replaced keys is refused by name, its reader asks anew, and the next sync of the sender seals to the newest"
+    )
+    func staleLetter() throws {
+        try bob.succeed(
+            "contact", "add", try alice.json("contact", "me")["account"] as? String ?? "", "--name", "Alice")
+        let phone = try CoffretRunner()
+        try DevicePairing.pair(phone, bob, server, name: "Phone")
+        // At a first meeting the server shows Alice what was true before the phone came and went.
+        try bob.succeed("device", "revoke", "Phone", "--yes")
+        try bob.succeed("sync")
+        try query(
+            """
+            CREATE TABLE hidden AS SELECT * FROM links WHERE kind IN (1, 2) AND chain = x'\(account)' AND seq > 0;
+            DELETE FROM links WHERE kind IN (1, 2) AND chain = x'\(account)' AND seq > 0
+            """)
+        try alice.succeed("vault", "new", "Home")
+        try alice.makeNote("Rules\nwords", "--vault", "Home")
+        let added = try alice.json("share", "add", "Home", account, "--yes")
+        #expect(added["hasKey"] as? Bool == true, "\(added)")
+        try query("INSERT INTO links SELECT * FROM hidden")
+        let refused = try bob.run("share", "accept", try #require(try waiting().first?["id"] as? String))
+        #expect(refused.exitCode == 92, "\(refused.errorText)")
+        #expect(try query("SELECT COUNT(*) FROM letters WHERE purpose = 5") == ["1"], "Bob asked anew, once")
+        #expect(try alice.run("sync").exitCode == 0)
+        #expect(try query("SELECT COUNT(*) FROM letters WHERE purpose = 5") == ["0"])
+        #expect(try waiting().first?["problem"] as? String == nil)
+        #expect(try bob.json("share", "accept", "Home")["items"] as? Int == 1)
+    }
+
+    private func waiting() throws -> [[String: Any]] {
+        let found = try bob.list("share", "requests")
+        if let problem = found.first?["problem"] as? String {
+            #expect(problem == "keys.letter.stale-identity" || problem == "sharing.key.awaited", "\(found)")
+        }
+        return found
+    }
+
+    @Test(
+        "R53: keys that are months old get no letter, though the server withholds the fresh ones; it goes on once it shows them",
+        .enabled(if: Faketime.isAvailable, "needs libfaketime"))
+    func withheldTransientKey() throws {
+        try bob.succeed(
+            "contact", "add", try alice.json("contact", "me")["account"] as? String ?? "", "--name", "Alice")
+        try alice.succeed("contact", "add", account, "--name", "Bob")
+        try alice.succeed("vault", "new", "Home")
+        try alice.makeNote("Rules\nwords", "--vault", "Home")
+        let later = RecoveryPeople.later(24 * 100)
+        func run(_ person: CoffretRunner, _ arguments: String...) throws -> ProcessResult {
+            let result = try person.run(arguments, input: [], environment: later)
+            #expect(result.exitCode == 0, "\(arguments): \(result.errorText)")
+            return result
+        }
+        _ = try run(bob, "sync")
+        try query(
+            "CREATE TABLE hidden AS SELECT * FROM links WHERE kind = 2 AND chain = x'\(account)' AND seq > 0")
+        try #require(try query("SELECT COUNT(*) FROM hidden") != ["0"], "Bob's devices have refreshed his keys")
+        let (hide, show) = (
+            "DELETE FROM links WHERE kind = 2 AND chain = x'\(account)' AND seq > 0",
+            "INSERT INTO links SELECT * FROM hidden"
+        )
+        try query(hide)
+        let added = try run(alice, "share", "add", "Home", "Bob", "--role", "writer", "--yes", "--json")
+        #expect(
+            added.text.contains(#""hasKey":false"#) && added.text.contains(#""problem":"sharing.recipient.dormant""#),
+            "\(added.text)")
+        // Nothing is sealed to the old keys by later syncs either.
+        _ = try run(alice, "sync")
+        #expect(try query("SELECT COUNT(*) FROM keyletters WHERE account = x'\(account)'") == ["0"])
+        // To Bob it shows his own chain as it is.
+        try query(show)
+        #expect(try run(bob, "share", "requests", "--json").text.contains("sharing.key.awaited"))
+        _ = try run(alice, "sync")
+        #expect(try run(bob, "share", "accept", "Home", "--json").text.contains(#""items":1"#))
     }
 
     @Test("R77: a server that lets a code in twice makes both claimants doubtful")

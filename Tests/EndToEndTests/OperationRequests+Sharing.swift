@@ -26,6 +26,8 @@ extension OperationTests {
         Row(ShareChange(), refusedAs: "cli.vault.not-synced") { ($0.vault, $0.person) = ("Work", "nobody") },
         Row(ShareLeave(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" },
         Row(ShareReview()) { $0.vault = "Personal" },
+        Row(ShareUndo(), refusedAs: "core.commit.not-found") { ($0.vault, $0.versions) = ("Personal", ["ffffffffff"]) },
+        Row(ShareUndo(), refusedAs: "operation.request.invalid") { $0.vault = "Personal" },
         Row(ShareItem(), refusedAs: "sharing.contact.unknown") {
             ($0.item, $0.people, $0.isTrial) = ("beans", ["nobody"], true)
         },

@@ -153,7 +153,8 @@ struct OperationTests {
         let elsewhere = [
             ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name, BrowserAllow.name, ShareAdd.name,
             ShareAnswer.name,
-            ShareLeave.name, ShareChange.name, ShareItem.name, ShareSeen.name, ContactAdd.name, ContactAnswer.name,
+            ShareLeave.name, ShareChange.name, ShareUndo.name, ShareItem.name, ShareSeen.name, ContactAdd.name,
+            ContactAnswer.name,
             ContactVerify.name, ContactRemove.name, ContactEdit.name, ContactRead.name,
             CircleMake.name, CircleTest.name, CircleForbid.name, CircleEnd.name, CircleHelp.name,
         ]

@@ -98,6 +98,55 @@ struct RecoveryContactTests {
         try bare.succeed("fsck")
     }
 
+    @Test("R87: a yes is for the circle that was shown, and for no other one that took its place meanwhile")
+    func changedTerms() throws {
+        let people = try RecoveryPeople()
+        let (alice, bob) = (people.alice, people.bob)
+        try alice.succeed("recovery", "contacts", "add", "bob", "carol", "--wait", "30d", "--yes")
+        let asked = try DevicePairing.terminal(bob, "recovery", "help", "alice")
+        try asked.wait(for: "30 d after")
+        try asked.wait(for: "Be a recovery contact?")
+        try alice.succeed("recovery", "contacts", "rm", "--yes")
+        try alice.succeed("recovery", "contacts", "add", "bob", "carol", "--wait", "1d", "--yes")
+        asked.type("y\n")
+        try asked.wait(for: "recovery.consent-required")
+        #expect(try asked.finish() == 92)
+        #expect(try people.circles(bob).allSatisfy { $0["accepted"] as? Bool == false })
+        try bob.succeed("recovery", "help", "alice", "--yes")
+        #expect(try people.circles(bob).first?["accepted"] as? Bool == true)
+    }
+
+    @Test(
+        "shares that broke off on their way leave no paper device that nobody holds, and the next call gives new ones")
+    func brokenOff() throws {
+        let people = try RecoveryPeople()
+        let alice = people.alice
+        try alice.succeed("recovery", "contacts", "add", "bob", "carol", "--wait", "1d", "--yes")
+        for contact in [people.bob, people.carol] { try contact.succeed("recovery", "help", "alice", "--yes") }
+        let before = try alice.list("device", "ls").count
+        let isBroken = { (statement: String) in
+            let result = try ProcessRunner.run(
+                "/usr/bin/sqlite3", ["-cmd", ".timeout 10000", people.server.databasePath, statement])
+            try #require(result.exitCode == 0, "\(result.errorText)")
+        }
+        try isBroken(
+            "CREATE TRIGGER broken BEFORE INSERT ON links WHEN NEW.kind = 3 BEGIN SELECT RAISE(ABORT, 'broken'); END")
+        #expect(try alice.run("recovery", "contacts", "add", "--yes").exitCode != 0)
+        #expect(try alice.list("device", "ls").count == before, "no paper device without its circle")
+        for contact in [people.bob, people.carol] {
+            let quiet = try contact.run("sync")
+            #expect(quiet.exitCode == 0 && !quiet.errorText.contains("was not taken"), "\(quiet.errorText)")
+            #expect(try people.circles(contact).first?["share"] as? Bool == false)
+        }
+        try isBroken("DROP TRIGGER broken")
+        try alice.succeed("recovery", "contacts", "add", "--yes")
+        #expect(try alice.list("device", "ls").count == before + 1)
+        for contact in [people.bob, people.carol] {
+            try contact.succeed("sync")
+            #expect(try people.circles(contact).first?["share"] as? Bool == true)
+        }
+    }
+
     @Test("R86: nothing is given for a request that was forbidden; a server that takes the word back stops no sync")
     func forbidding() throws {
         let people = try RecoveryPeople()

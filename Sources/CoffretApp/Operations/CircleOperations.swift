@@ -134,7 +134,7 @@ extension CircleMake: PerformedOperation {
     private func finish(
         _ own: [FollowedCircle], _ circles: CircleDesk, _ names: PersonNames
     ) throws -> Answer {
-        guard let circle = own.last(where: { !$0.wasArmed }) else {
+        guard let circle = own.last(where: { !$0.wasArmed }), self.circle.map({ $0 == circle.id.hex }) ?? true else {
             throw CommandFailure(
                 .notFound, code: SharingError.Code.circleUnknown.rawValue, "no recovery contacts wait to be finished",
                 hint: "coffret recovery contacts add NAME NAME begins")
@@ -221,6 +221,8 @@ extension CircleHelp: PerformedOperation {
             }
             var answer = Answer()
             if let decision {
+                // The terms and the person stand in the id. The yes is for what was shown, and for nothing that came since.
+                guard let shown = self.circle, shown == circle.id.hex else { throw Self.moved(founder) }
                 try desk.surroundings.requirePassphrase("be a recovery contact")
                 try circles.sync.account.readAgain()
                 circle = try decide(decision, circle, circles)
@@ -233,6 +235,13 @@ extension CircleHelp: PerformedOperation {
             answer.circle = try CircleSummary(circle, circles, desk.personNames())
             return answer
         }
+    }
+
+    private static func moved(_ founder: Contact) -> CommandFailure {
+        CommandFailure(
+            .waitsForPerson, code: SharingError.Code.consentRequired.rawValue,
+            "\"\(TextWidth.displaySafe(founder.name))\" asks for something else now than you were shown; nothing was done",
+            hint: "coffret recovery help \(TextWidth.displaySafe(founder.name)) shows it")
     }
 
     private func decide(

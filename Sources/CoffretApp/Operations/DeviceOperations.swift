@@ -5,6 +5,7 @@ package import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 package import CoffretCrypto
+internal import CoffretHistory
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
@@ -17,8 +18,9 @@ extension DeviceRevoke: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let account = try desk.account()
         defer { account.connection.logOut() }
+        let before = WorkBefore(try desk.vaultRecords.filter { $0.kind == .synced }, on: desk)
         try desk.follow(account)
-        return try Revocation(self, desk, account).answer()
+        return try Revocation(self, desk, account, before).answer()
     }
 }
 
@@ -28,9 +30,11 @@ private struct Revocation {
     private let desk: StoreDesk
     private let account: Account
     private let own: UniqueID
+    private let before: WorkBefore
 
-    init(_ request: DeviceRevoke, _ desk: StoreDesk, _ account: Account) throws {
+    init(_ request: DeviceRevoke, _ desk: StoreDesk, _ account: Account, _ before: WorkBefore) throws {
         self.request = request
+        self.before = before
         self.desk = desk
         self.account = account
         own = try desk.store.keyring.deviceID()
@@ -64,7 +68,7 @@ private struct Revocation {
         // The person took his time.
         try account.readAgain()
         // Everything that it has sent by now counts, and has to be here before it is revoked.
-        let before = try desk.syncEach(account, "what it sent lately may not count")
+        let sent = try desk.syncEach(account, "what it sent lately may not count")
         let sync = desk.sync(account)
         try account.revoke(target.id, with: Set(brought.map(\.id)).subtracting(kept)) { link, revoked, refusalCount in
             try closings(link, revoked, refusalCount, sync)
@@ -77,7 +81,8 @@ private struct Revocation {
         answer.alsoRevoked = others.revoked.map(desk.deviceLabel)
         answer.alsoAnnounced = others.announced.map(desk.deviceLabel)
         answer.renewedVaults = closed.renewed.map(\.hex).sorted()
-        answer.problem = (before.problem ?? closed.problem).map { OperationFailure($0) }
+        answer.unseen = try unseen(of: [target] + others.revoked)
+        answer.problem = (sent.problem ?? closed.problem).map { OperationFailure($0) }
         return answer
     }
 
@@ -157,6 +162,12 @@ private struct Revocation {
         return answer
     }
 
+    /// Work of devices that counts, and that was not here when the person asked for their end.
+    private func unseen(of devices: [VerifiedDevice]) throws -> [UnseenWork] {
+        let (account, ids) = (try chain.accountID, Set(devices.map(\.id)))
+        return try before.unseen(on: desk) { $0.accountID == account && ids.contains($0.deviceID) }
+    }
+
     /// Makes a revocation whole that another device began and did not end.
     private func finish(_ device: VerifiedDevice) throws -> DeviceRevoke.Answer {
         var answer = DeviceRevoke.Answer()
@@ -172,6 +183,7 @@ private struct Revocation {
             throw failure
         }
         answer.completedVaultCount = synced.renewed.count
+        answer.unseen = try unseen(of: [device])
         answer.problem = synced.problem.map { OperationFailure($0) }
         return answer
     }

@@ -94,7 +94,8 @@ package enum Operations {
 
     private static let sharing: [any PerformedOperation.Type] = [
         ShareList.self, ShareRequests.self, ShareAdd.self, ShareAnswer.self, ShareChange.self, ShareLeave.self,
-        ShareReview.self, ShareItem.self, ShareRestart.self, ShareSeen.self, ShareSettings.self, ShareActivity.self,
+        ShareReview.self, ShareUndo.self, ShareItem.self, ShareRestart.self, ShareSeen.self, ShareSettings.self,
+        ShareActivity.self,
         ContactsList.self, ContactMe.self, ContactInvite.self, ContactAdd.self, ContactRead.self, ContactEdit.self,
         ContactRemove.self, ContactVerify.self, ContactRequests.self, ContactAnswer.self,
         CircleList.self, CircleMake.self, CircleTest.self, CircleForbid.self, CircleEnd.self, CircleHelp.self,

@@ -9,6 +9,7 @@ internal import CoffretHistory
 internal import CoffretKeys
 internal import CoffretLogs
 internal import CoffretMessages
+internal import CoffretSharing
 internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
@@ -141,6 +142,8 @@ extension ShareRestart: PerformedOperation {
         answer.formerName = name
         let new = try desk.found(answer.name, sync)
         answer.id = new.vaultID.hex
+        let required = try source.requiredState
+        if required > .linked { try desk.writing(new) { try $0.require(required) } }
         if !ids.isEmpty {
             _ = try desk.writing(new) { try $0.take(ids, from: source, .restart) }
         }

@@ -123,7 +123,7 @@ extension WaitingVault {
         (id, name, role) = (intake.vaultID.hex, intake.name, ShareRole(intake.own.role))
         (from, fromName) = (intake.adder.hex, names[intake.adder])
         memberCount = intake.rights.rights.members.count
-        problem = intake.obstacle?.code.rawValue
+        problem = intake.obstacle.map(FailureCode.of)
     }
 }
 
@@ -162,6 +162,7 @@ extension ShareAdd: PerformedOperation {
         try desk.checkRequirement(of: shared, found)
         let report = try desk.add(found, role.right, to: shared, sync)
         (answer.isAdded, answer.hasKey) = (report.changeNumber != nil, report.letterCount > 0)
+        answer.problem = answer.hasKey ? nil : sync.people.unsealed[found.accountID]
         return answer
     }
 }
@@ -256,6 +257,7 @@ extension ShareChange: PerformedOperation {
         let record = try desk.sharedRecord(vault)
         let sync = desk.sync(try desk.account())
         defer { sync.account.connection.logOut() }
+        let before = WorkBefore([record], on: desk)
         try desk.follow(sync.account)
         let members = try VaultMembers(record, desk.store, desk.personNames())
         let account = try members.member(person)
@@ -278,6 +280,9 @@ extension ShareChange: PerformedOperation {
         (answer.isRemoved, answer.vaultID) = (role == nil, record.vaultID.hex)
         let after = try VaultMembers(record, desk.store, PersonNames())
         answer.epoch = Int(after.rights.rights.epoch)
+        if role?.right != .writer, role?.right != .owner {
+            answer.unseen = try before.unseen(on: desk) { $0.accountID == account }
+        }
         if answer.isRemoved {
             answer.seenCount = try MemberReading(of: account, after).secretItemCount(in: desk.vault(record))
         }

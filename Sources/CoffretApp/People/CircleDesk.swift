@@ -151,7 +151,8 @@ struct CircleDesk {
         var circle = circle
         for _ in 0..<Self.tryCountMax {
             guard let kind = try make(circle) else { return circle }
-            let link = try sign(kind, behind: circle.rights, in: circle.chains.devices)
+            let link = try sign(
+                kind, by: desk.store.keyring.deviceChain(), behind: circle.rights, in: circle.chains.devices)
             let item = LinkPost.Item(kind: ChainKind.member.rawValue, chainID: circle.id.bytes, link: link.encoded)
             let status = try connection.send(
                 "POST", "/v1/links", LinkPost([item]).encoded(), accepted: [200, 409]
@@ -167,10 +168,11 @@ struct CircleDesk {
         throw SyncError(.contended)
     }
 
+    /// - Parameter chain: the own device chain, at whose newest link it is signed.
     private func sign(
-        _ kind: MemberOperation.Kind, behind rights: VerifiedMemberRights, in accounts: [ChainID: AccountDevices]
+        _ kind: MemberOperation.Kind, by chain: VerifiedDeviceChain, behind rights: VerifiedMemberRights,
+        in accounts: [ChainID: AccountDevices]
     ) throws -> UnverifiedLink {
-        let chain = try desk.store.keyring.deviceChain()
         guard let head = Bytes32(chain.head.linkHash), let newest = rights.links.last else {
             throw SyncError(.chainsRefused)
         }
@@ -202,7 +204,7 @@ struct CircleDesk {
         var links = [link]
         for person in people {
             let head = StatedHead(accountID: person.accountID, device: person.known.deviceHead)
-            let next = try sign(.add(head, .contact), behind: rights, in: accounts)
+            let next = try sign(.add(head, .contact), by: chain, behind: rights, in: accounts)
             try rights.append(next, accounts: accounts)
             links.append(next)
         }
@@ -223,22 +225,29 @@ struct CircleDesk {
         return circle
     }
 
-    /// Makes a circle serve: adds the paper device to the account, commits to all shares, and sends them.
+    /// Makes a circle serve: sends the shares, then adds the paper device to the account and commits to all shares in one request.
+    ///
+    /// The shares are worth nothing before that request. Whatever breaks off, no paper device is in the account whose shares did not go
+    /// out; the next call draws new ones, whose letters take the place of the first.
     func arm(_ circle: FollowedCircle, named name: String) throws -> FollowedCircle {
         let armament = try CircleArmament(of: circle.view, random: desk.surroundings.random)
         // Before anything is done: everybody can be written to.
         let people = try circle.contacts.map { try sync.shown($0, behind: vault.contact(with: $0)?.verification) }
         for person in people { try sync.checkRecipient(person) }
-        try sync.account.add(armament.paper, named: name, at: sync.clock.now)
-        // With the device chain that has the paper device.
-        guard let newest = try follow(circle.id) else { throw SyncError(.memberUnknown) }
-        let armed = try post(to: newest) { circle in
-            circle.view.arming == nil ? .circle(armament.operation) : nil
-        }
-        guard armed.view.arming?.paper == armament.paper.deviceID else { throw SyncError(.contended) }
         for person in people {
             guard let share = armament.shares[person.accountID] else { continue }
             try sync.post(share.letter, to: person, scope: circle.id.bytes)
+        }
+        try sync.account.add(armament.paper, named: name, at: sync.clock.now) { chain in
+            guard let newest = try follow(circle.id) else { throw SyncError(.memberUnknown) }
+            guard newest.view.arming == nil else { throw SyncError(.contended) }
+            var accounts = newest.chains.devices
+            accounts[chain.accountID] = AccountDevices(chain, replaced: try replaced())
+            let link = try sign(.circle(armament.operation), by: chain, behind: newest.rights, in: accounts)
+            return [LinkPost.Item(kind: ChainKind.member.rawValue, chainID: circle.id.bytes, link: link.encoded)]
+        }
+        guard let armed = try follow(circle.id), armed.view.arming?.paper == armament.paper.deviceID else {
+            throw SyncError(.contended)
         }
         try vault.setAsked(in: circle.id, at: sync.clock.now)
         try sync.syncAccountVaults()
@@ -286,14 +295,21 @@ struct CircleDesk {
         var opener: LetterOpener?
         var taken: [VaultID] = []
         for entry in try connection.letters() {
-            guard let letter = try? UnverifiedLetter(decoding: entry.letter),
-                letter.header.purpose == .recoveryShare, let id = VaultID(letter.header.scope)
-            else { continue }
+            guard let letter = try? UnverifiedLetter(decoding: entry.letter) else { continue }
+            if letter.header.purpose == .keyWanted {
+                // The server showed by it who lacks a key, and the sync of that vault looked.
+                try connection.deleteLetter(entry.id)
+                continue
+            }
+            guard letter.header.purpose == .recoveryShare, let id = VaultID(letter.header.scope) else { continue }
             do {
                 let identity = try sync.account.ownIdentity()
                 let reader = opener ?? LetterOpener(chain: identity.chain, keys: identity.keys)
                 opener = reader
-                guard let circle = try follow(id), let sender = circle.chains.accounts[letter.header.sender] else {
+                let followed = try follow(id)
+                // The link that arms comes behind the letters.
+                if let followed, !followed.wasArmed, followed.view.isContact(try own) { continue }
+                guard let circle = followed, let sender = circle.chains.accounts[letter.header.sender] else {
                     throw SharingError(.letterInvalid)
                 }
                 guard case .recoveryShare(let content) = try reader.open(letter, from: sender.devices, in: .circle(id))

@@ -84,13 +84,40 @@ extension AccountSync {
     /// - Parameter scope: what the letter belongs to; nil: the recipient.
     /// - Throws: `TrustError.identityStale`; `SharingError.recipientDormant`; what the server refuses.
     func post(
-        _ content: LetterContent, to person: ShownPerson, scope: [UInt8]? = nil, token: [UInt8]? = nil
+        _ content: LetterContent, to person: ShownPerson, scope: [UInt8]? = nil, subject: LetterSubject = .none,
+        token: [UInt8]? = nil
     ) throws {
         let recipient = try checkRecipient(person)
         let letter = try LetterSealing.seal(
-            content, scope: scope ?? person.accountID.bytes, subject: .none, from: people.sender(), to: recipient,
+            content, scope: scope ?? person.accountID.bytes, subject: subject, from: people.sender(), to: recipient,
             random: people.random)
         try account.connection.post(letter.encoded, to: person.accountID, token: token)
+    }
+
+    /// So many members are asked for a key.
+    private static let askedCountMax = 3
+
+    /// Asks members of a vault for its key, if the letter that came with it was refused: the server forgets the letter, and whoever has
+    /// the key writes another one.
+    ///
+    /// - Returns: why it was refused; nil: none was.
+    func askAnew(in rights: VerifiedMemberRights) throws -> SharingError? {
+        guard let refusal = people.takeRefusal(of: rights.vaultID) else { return nil }
+        let own = try store.keyring.accountID()
+        let others = rights.rights.members.filter { $0.key != own && $0.value.hasAccepted }
+            .sorted { $0.value.addedAt < $1.value.addedAt }
+        var count = 0
+        for (member, _) in others where count < Self.askedCountMax {
+            do {
+                try post(
+                    .keyWanted, to: shown(member, behind: nil), scope: rights.vaultID.bytes,
+                    subject: .epoch(rights.rights.epoch))
+                count += 1
+            } catch  where !SyncTrouble.isTransient(error) {
+                // Somebody to whom nothing can be sealed now, or whose mailbox is full: the next one is asked.
+            }
+        }
+        return refusal
     }
 
     /// Makes sure that something can be sealed to somebody now.

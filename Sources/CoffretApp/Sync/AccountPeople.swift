@@ -21,6 +21,8 @@ package final class AccountPeople: VaultPeople {
     private var identities: [ChainID: VerifiedIdentityChain] = [:]
     /// To whom nothing could be sealed, and the code of why.
     package private(set) var unsealed: [ChainID: String] = [:]
+    /// Why letters with vaults' keys were refused, since this was asked last.
+    private var refusals: [VaultID: SharingError] = [:]
 
     package init(_ account: Account, random: any RandomSource, clock: any WallClock) {
         self.account = account
@@ -83,18 +85,25 @@ package final class AccountPeople: VaultPeople {
     package func key(
         in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
     ) throws -> (key: VaultKey, splitKey: SplitKey)? {
-        guard !letter.isEmpty, let read = try? UnverifiedLetter(decoding: letter),
-            case .key(epoch: epoch, memberHead: _)? = LetterSubject(
-                decoding: read.header.subject, of: read.header.purpose),
-            let sender = accounts[read.header.sender]
-        else { return nil }
-        guard let own = try ownIdentity() else { return nil }
-        let opener = LetterOpener(chain: own.chain, keys: own.keys)
-        guard case .vaultKey(let content)? = try? opener.open(read, from: sender.devices, in: .vault(chain)) else {
+        // While other devices alone have the identity's keys, nothing is said of the letter.
+        guard !letter.isEmpty, let own = try ownIdentity() else { return nil }
+        do throws(SharingError) {
+            guard let read = try? UnverifiedLetter(decoding: letter),
+                case .key(epoch: epoch, memberHead: _)? = LetterSubject(
+                    decoding: read.header.subject, of: read.header.purpose),
+                let sender = accounts[read.header.sender],
+                case .vaultKey(let content) = try LetterOpener(chain: own.chain, keys: own.keys)
+                    .open(read, from: sender.devices, in: .vault(chain))
+            else { throw SharingError(.letterInvalid) }
+            return (content.vaultKey, content.splitKey)
+        } catch {
+            refusals[chain.vaultID] = error
             return nil
         }
-        return (content.vaultKey, content.splitKey)
     }
+
+    /// Why a letter with a vault's key was refused, if one was since this was asked last.
+    func takeRefusal(of vault: VaultID) -> SharingError? { refusals.removeValue(forKey: vault) }
 
     /// The account's identity, founded if there is none.
     ///

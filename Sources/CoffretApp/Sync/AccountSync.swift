@@ -179,6 +179,11 @@ package final class AccountSync {
             } catch let error as SyncError where error.code == .unreachable {
                 // Why it cannot be reached says more.
                 throw transport.lastError ?? error
+            } catch let error as SyncError where error.code == .keyAwaited {
+                guard let rights = try store.followedChains(of: record.vaultID).rights,
+                    let refusal = try askAnew(in: rights)
+                else { throw error }
+                throw refusal
             }
         }
         do {

@@ -29,7 +29,7 @@ struct VaultIntake {
     let keys: [UInt32: VaultKey]
     let splitKey: SplitKey?
     /// Why it cannot be accepted yet.
-    let obstacle: SyncError?
+    let obstacle: (any Error)?
 
     var vaultID: VaultID { chains.vaultID }
 
@@ -70,7 +70,7 @@ extension AccountSync {
         let account = try store.keyring.accountID()
         guard let rights = follower.chains.rights, let own = rights.rights.members[account] else { return nil }
         let adder = rights.links[own.addedAt].accountID
-        var (keys, splitKey, obstacle): ([UInt32: VaultKey], SplitKey?, SyncError?) = ([:], nil, nil)
+        var (keys, splitKey, obstacle): ([UInt32: VaultKey], SplitKey?, (any Error)?) = ([:], nil, nil)
         let epoch = rights.rights.epoch
         if case .keys(let given) = try transport.send(.keys, page: { _ in }), given.epoch == epoch,
             let opened = try people.key(
@@ -81,7 +81,7 @@ extension AccountSync {
             splitKey = opened.splitKey
             if keys[1] == nil { obstacle = SyncError(.historyDiffers, at: vault.hex) }
         } else {
-            obstacle = SyncError(.keyAwaited, at: vault.hex)
+            obstacle = try askAnew(in: rights) ?? SyncError(.keyAwaited, at: vault.hex)
         }
         return VaultIntake(
             chains: follower.chains, rights: rights, own: own, adder: adder, keys: keys, splitKey: splitKey,

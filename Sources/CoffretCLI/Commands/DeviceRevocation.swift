@@ -36,16 +36,18 @@ enum DeviceRevocation {
             "revoked": done.completedVaultCount == nil ? .string(done.device.id) : .null,
             "alsoRevoked": json(done.alsoRevoked), "announced": json(done.alsoAnnounced), "kept": json(done.kept),
             "renewed": .strings(done.renewedVaults), "complete": .bool(done.problem == nil),
+            "unseen": .array(done.unseen.map(\.json)),
         ])
+        let unseen = done.unseen.map { $0.words(by: "it") }.joined()
         try context.confirmDone(value) {
             if let count = done.completedVaultCount {
                 return "It was revoked already; now \(NumberText.counted(count, "vault")) "
-                    + "\(count == 1 ? "knows" : "know") where that takes effect."
+                    + "\(count == 1 ? "knows" : "know") where that takes effect." + unseen
             }
             let also = done.alsoRevoked.isEmpty ? "" : ", and \(done.alsoRevoked.words), which came by it"
             let count = done.renewedVaults.count
             let keys = count == 0 ? "" : " \(NumberText.counted(count, "synced vault")) got a new key."
-            return "Revoked \(done.device.words)\(also)." + keys
+            return "Revoked \(done.device.words)\(also)." + keys + unseen
         }
         for paper in done.alsoAnnounced {
             context.warn(

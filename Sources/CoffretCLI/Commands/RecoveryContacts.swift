@@ -78,6 +78,7 @@ enum RecoveryContacts {
         request.isTrial = true
         let trial = try request.perform(on: session.desk)
         request.isTrial = nil
+        if request.people.isEmpty { request.circle = trial.id }
         let who = trial.members.map(\.words).joined(separator: ", ")
         let isFirst = !request.people.isEmpty
         let what =
@@ -188,6 +189,7 @@ enum RecoveryContacts {
         request.person = context.arguments.required(person)
         let isConfirmed = context.arguments.isSet(CommonArguments.yes)
         let known = try request.perform(on: session.desk).circle
+        request.circle = known.id
         if context.arguments.isSet(refuse) {
             try context.confirmDanger(
                 "You will not help \(known.who) to come back.", question: "Refuse?", isConfirmed: isConfirmed)

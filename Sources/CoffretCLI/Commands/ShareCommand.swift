@@ -52,7 +52,8 @@ enum ShareCommand {
                 "leave", "Leave a vault",
                 discussion: ["Your copy stays on this device, and can be read until you remove it."],
                 arguments: [vault], options: [CommonArguments.yes], run: leave),
-            ShareReviewing.description, ShareReviewing.rescue, ShareItemCommand.description, ShareItemCommand.note,
+            ShareReviewing.description, ShareReviewing.rescue, ShareUndoing.description, ShareItemCommand.description,
+            ShareItemCommand.note,
             ShareItemCommand.restart, SharePast.seen, SharePast.activity, SharePast.settings,
         ])
 
@@ -80,7 +81,7 @@ enum ShareCommand {
             "\(who) was added to \"\(name)\"."
                 + (added.hasKey
                     ? " There:  coffret share requests"
-                    : " The key follows when that person has used coffret share once.")
+                    : " No key can be sealed yet\(added.problem.map { " (\($0))" } ?? ""): it follows once a device of that person has synced.")
         }
     }
 
@@ -184,6 +185,7 @@ enum ShareCommand {
         let changed = try change(&request, context)
         try context.confirmDone(changed.json) {
             "\(changed.person.words) may \((request.role ?? .viewer).verb) \"\(TextWidth.displaySafe(changed.vault))\" now."
+                + changed.unseenWords
         }
     }
 
@@ -197,9 +199,10 @@ enum ShareCommand {
         let changed = try change(&request, context)
         try context.confirmDone(changed.json) {
             let text = "\(changed.person.words) no longer reads \"\(TextWidth.displaySafe(changed.vault))\"."
-            guard let count = changed.seenCount, count > 0 else { return text }
+            guard let count = changed.seenCount, count > 0 else { return text + changed.unseenWords }
             return text + " \(NumberText.counted(count, "item")) with secrets that this person has seen: "
                 + "coffret share seen \(changed.vaultID.prefix(8)) \(changed.person.account.prefix(8))"
+                + changed.unseenWords
         }
     }
 
@@ -224,6 +227,10 @@ enum ShareCommand {
                 + "\(left.id.prefix(8)) removes it."
         }
     }
+}
+
+extension ShareChange.Answer {
+    fileprivate var unseenWords: String { unseen.map { $0.words(by: person.words) }.joined() }
 }
 
 extension ShareRole {

@@ -121,6 +121,7 @@ package struct CircleMake: StoreOperation {
     package var people: [String] = []
     package var threshold: Int?
     package var hours: Int?
+    package var circle: String?
     package var isTrial: Bool?
 
     package init() {}
@@ -130,6 +131,7 @@ package struct CircleMake: StoreOperation {
             "threshold", \.threshold,
             "how many of them bring the account back, at least 2; a majority if nothing is said"),
         RecordField("hours", \.hours, "the waiting time, 24 to 8,760; 168 if nothing is said"),
+        RecordField("circle", \.circle, "id of the circle that was shown: no other one is finished"),
         RecordField("isTrial", \.isTrial, "does nothing, and says what it would be"))
 
     package typealias Answer = CircleSummary
@@ -208,12 +210,15 @@ package struct CircleHelp: StoreOperation {
 
     package var person = ""
     package var decision: Decision?
+    package var circle: String?
     package var machine: String?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("person", \.person, "the contact's name, or the beginning of its account id"),
         RecordField("decision", \.decision, "whether the own account is to be a recovery contact"),
+        RecordField(
+            "circle", \.circle, "id of the circle that was shown; a decision needs it"),
         RecordField("machine", \.machine, "32 hexadecimal digits that the new machine shows"))
 
     package struct Answer: Record {

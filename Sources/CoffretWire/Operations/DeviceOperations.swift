@@ -31,6 +31,7 @@ package struct DeviceRevoke: StoreOperation {
         package var alsoAnnounced: [DeviceLabel] = []
         package var renewedVaults: [String] = []
         package var completedVaultCount: Int?
+        package var unseen: [UnseenWork] = []
         package var problem: OperationFailure?
 
         package init() {}
@@ -46,6 +47,7 @@ package struct DeviceRevoke: StoreOperation {
             RecordField(
                 "completedVaultCount", \.completedVaultCount,
                 "vaults in which a revocation took effect now that another device had begun"),
+            RecordField("unseen", \.unseen, "work of the revoked devices that came with this, and counts"),
             RecordField("problem", \.problem, "why the next sync has to make it whole"))
     }
 }

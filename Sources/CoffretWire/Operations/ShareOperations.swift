@@ -118,13 +118,15 @@ package struct ShareAdd: StoreOperation {
         package var itemCount = 0
         package var isAdded = false
         package var hasKey = false
+        package var problem: String?
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("vault", \.vault, "its name"), RecordField("person", \.person, "who it is"),
             RecordField("items", \.itemCount, "that the person will read"),
             RecordField("added", \.isAdded, "whether it was done"),
-            RecordField("hasKey", \.hasKey, "whether the key went along; else it follows when it can be sealed"))
+            RecordField("hasKey", \.hasKey, "whether the key went along; else it follows when it can be sealed"),
+            RecordField("problem", \.problem, "why it did not go along, as the code of an error"))
     }
 }
 
@@ -233,6 +235,7 @@ package struct ShareChange: StoreOperation {
         package var isRemoved = false
         package var epoch = 0
         package var seenCount: Int?
+        package var unseen: [UnseenWork] = []
 
         package init() {}
         package static let layout = RecordLayout<Self>(
@@ -241,7 +244,8 @@ package struct ShareChange: StoreOperation {
             RecordField(
                 "seen", \.seenCount, "items with secrets that a removed member has seen: `share.seen` lists them"),
             RecordField("removed", \.isRemoved, "whether it is no member any more"),
-            RecordField("epoch", \.epoch, "number of the vault's newest key"))
+            RecordField("epoch", \.epoch, "number of the vault's newest key"),
+            RecordField("unseen", \.unseen, "work of a removed or lowered member that came with this, and counts"))
     }
 }
 
