@@ -16,7 +16,8 @@ enum ShareReviewing {
     static let description = CommandDescription(
         "review", "Look at links of a revoked device, and say whether they count",
         discussion: [
-            "A device that you revoked may have changed the members of a vault: you did, or a thief did. Nobody goes on behind such links before you have said so. Items that were made on words which do not count are listed too."
+            "A device that you revoked may have changed the members of a vault: you did, or a thief did. Nobody goes on behind such links before you have said so. Items that were made on words which do not count are listed too.",
+            "Where whoever signed such links has left the vault, and nobody who was an owner before them is one now, nobody can say it for all. Ask that person by a way that you trust; with --take the links count on this device.",
         ],
         arguments: [ShareCommand.vault], options: [take, undo, person, CommonArguments.yes], run: run)
 
@@ -45,13 +46,15 @@ enum ShareReviewing {
         let shown = try request.perform(on: session.desk)
         if !shown.links.isEmpty {
             try context.confirmDanger(
-                text(shown, context), question: takes ? "Do they count?" : "Take them back?",
+                text(shown, context),
+                question: !takes ? "Take them back?" : shown.isForThisDevice ? "Do they count here?" : "Do they count?",
                 isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
         (request.decision, request.linkCount) = (takes ? .take : .undo, shown.links.count)
         let decided = try request.perform(on: session.desk)
         try context.confirmDone(decided.json) {
             guard decided.isDecided else { return "No link waits for your word." }
+            if shown.isForThisDevice { return "They count on this device. Go on with: coffret sync" }
             return takes ? "They count." : "They were taken back."
         }
     }
@@ -61,6 +64,12 @@ enum ShareReviewing {
         for link in shown.links {
             let time = link.time.map { ", \(context.relativeTime.moment($0.milliseconds))" } ?? ""
             lines.append("link \(link.number)  \(link.words)  by \(TextWidth.displaySafe(link.device))\(time)")
+        }
+        if shown.isForThisDevice {
+            lines += [
+                "Who signed them has left, and nobody who could say it for all is a member.",
+                "Ask that person by a way that you trust. What you say holds on this device.",
+            ]
         }
         for item in shown.items {
             lines.append(

@@ -293,7 +293,7 @@ package struct ShareReview: StoreOperation {
     package static let access = OperationAccess.control
     package static let meaning =
         "Shows the links of a vault that wait for a word of the own account, since its revoked device signed them; takes them, or "
-        + "takes and undoes them in one link. Shows items that were made on words which do not count. Where it does something, the session asks for the passphrase of the store."
+        + "takes and undoes them in one link. Where nobody can say it for all any more, takes them on this device alone. Shows items that were made on words which do not count. Where it does something, the session asks for the passphrase of the store."
 
     package enum Decision: String, RecordChoice {
         case take, undo
@@ -318,12 +318,15 @@ package struct ShareReview: StoreOperation {
         package var links: [WaitingLinkMessage] = []
         package var items: [RescueMessage] = []
         package var isDecided = false
+        package var isForThisDevice = false
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("vault", \.vault, "its name"),
             RecordField("links", \.links, "that wait, or waited until this was decided"),
             RecordField("items", \.items, "that were made on words which do not count"),
-            RecordField("decided", \.isDecided, "whether the links hold now, or were undone"))
+            RecordField("decided", \.isDecided, "whether the links hold now, or were undone"),
+            RecordField(
+                "here", \.isForThisDevice, "whether nobody can say it for all, so that it holds on this device alone"))
     }
 }
