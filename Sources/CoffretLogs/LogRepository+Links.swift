@@ -60,6 +60,18 @@ extension LogRepository {
         try checkpoint()
     }
 
+    /// K8a: takes links that nobody can confirm any more, as the person of this device wants, durably.
+    ///
+    /// - Parameter shown: what the person was shown.
+    package func takeUnspoken(_ shown: Set<Int>) throws(StorageError) {
+        try requireWriter()
+        try step { (machine) throws(StorageError) in
+            machine.takeUnspoken(shown)
+            try machine.update()
+        }
+        try checkpoint()
+    }
+
     /// The blobs of a stored tree and of its values, each before what refers to it: what a push sends before the link.
     package func blobNames(ofTree root: BlobName) throws(StorageError) -> [BlobName] {
         var names: [BlobName] = []

@@ -71,6 +71,17 @@ package enum LogReply: Equatable, Sendable {
 package struct WaitingLink: Equatable, Sendable {
     package let link: Int
     package let account: ChainID
+    package let speaker: Speaker
+
+    /// Who can confirm it for all.
+    package enum Speaker: Sendable {
+        /// Whose device signed it; or an owner for him.
+        case account
+        /// That account is no member any more.
+        case earlierOwner
+        /// K8a: nobody of these is a member any more; each person says it for his own devices.
+        case nobody
+    }
 }
 
 /// The result of a sync.

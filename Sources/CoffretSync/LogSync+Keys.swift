@@ -99,7 +99,11 @@ extension LogSync {
         (report.role, report.isInvited) = (member?.role, member.map { !$0.hasAccepted } ?? false)
         report.memberCount = view.newestState.members.count
         if let link = view.waitingForWord {
-            report.waitsForWord = WaitingLink(link: link, account: view.chain.links[link].accountID)
+            let account = view.chain.links[link].accountID
+            let isFormer = view.chain.states.last?.members[account] == nil
+            report.waitsForWord = WaitingLink(
+                link: link, account: account,
+                speaker: !isFormer ? .account : view.unspokenLinks.contains(link) ? .nobody : .earlierOwner)
         }
     }
 }

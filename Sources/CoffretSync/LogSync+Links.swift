@@ -81,7 +81,9 @@ extension LogSync {
         let isShown = change != nil && options.shown != nil
         guard isTaken || isShown, mayWrite || change?.needsNoWriter == true else { return false }
         let asked = change != nil || !closingOnly && (options.writesCheckpoint || !options.purges.isEmpty)
-        guard let due = try writer.due(asked: asked, now: now) else { return false }
+        guard let due = try writer.due(asked: asked, shown: isShown ? options.shown : nil, now: now) else {
+            return false
+        }
         let isLate = due.opensEpoch && change?.standsAlone == true && mayWrite
         // The epoch that is due goes first.
         if isLate { change = nil }

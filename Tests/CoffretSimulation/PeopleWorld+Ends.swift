@@ -28,6 +28,8 @@ extension PeopleWorld {
             var isQuiet = true
             for room in rooms {
                 for device in room.devices({ _ in true }) {
+                    // A word of somebody before took him out.
+                    guard room.members()[device.person.account] != nil else { continue }
                     if try !sync(device, in: room, round, &pushCount) { isQuiet = false }
                 }
             }

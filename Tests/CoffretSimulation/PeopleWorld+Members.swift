@@ -121,8 +121,15 @@ extension PeopleWorld {
     @discardableResult
     func speak(_ device: LogDevice, in room: PeopleRoom) throws -> Bool {
         let own = device.person.account
-        let waiting = try device.repository.ask { (machine) in machine.members.unconfirmedLinks(spokenForBy: own) }
-        guard let first = waiting.first, device.person.isTrusted(device) else { return false }
+        guard device.person.isTrusted(device) else { return false }
+        // Who has left speaks no more; whoever was an owner before knows what happened.
+        let former = Set(room.people.map(\.account)).subtracting(room.members().keys)
+        let (waiting, spoken, unspoken) = try device.repository.ask { (machine) -> ([Int], Set<ChainID>, [Int]) in
+            let view = machine.members
+            let waiting = view.unconfirmedLinks(spokenForBy: own, and: former)
+            return (waiting, Set(waiting.map { view.chain.links[$0].accountID }), view.unspokenLinks)
+        }
+        guard let first = waiting.first else { return try speakAlone(device, of: unspoken) }
         let undone = try device.repository.ask { (machine) -> [MemberOperation.RoleChange] in
             var changes: [MemberOperation.RoleChange] = []
             for number in waiting {
@@ -133,18 +140,33 @@ extension PeopleWorld {
                 }
             }
             let newest = machine.members.chain.states.last?.members ?? [:]
-            return newest[own]?.owns == true
-                ? changes.filter { newest[$0.accountID] != nil && $0.accountID != own } : []
+            guard let rank = newest[own]?.owns == true ? newest[own]?.ownerSince : nil else { return [] }
+            return changes.filter { change in
+                guard change.accountID != own, let member = newest[change.accountID] else { return false }
+                return member.ownerSince.map { rank < $0 } ?? true
+            }
         }
         if !undone.isEmpty, random.bool() {
             tell("\(name(device)) undoes links \(waiting)")
             let changes = undone.sorted { $0.accountID.bytes.lexicographicallyPrecedes($1.accountID.bytes) }
             try change(
-                .changeRoles(changes, confirming: [own]), by: device, in: room, shown: ShownLinks(undoneFrom: first))
+                .changeRoles(changes, confirming: spoken.sortedByBytes), by: device, in: room,
+                shown: ShownLinks(undoneFrom: first))
         } else {
             tell("\(name(device)) takes links \(waiting)")
-            try change(.confirm([own]), by: device, in: room, shown: ShownLinks(undoneFrom: nil))
+            try change(
+                .confirm(spoken.sortedByBytes), by: device, in: room, shown: ShownLinks(undoneFrom: nil))
         }
+        return true
+    }
+
+    /// K8a: nobody can speak for all any more. The person asks who signed the links: nobody forges any that a server takes here.
+    private func speakAlone(_ device: LogDevice, of links: [Int]) throws -> Bool {
+        guard let first = links.first,
+            try device.repository.ask({ (machine) in machine.members.takenCount <= first })
+        else { return false }
+        tell("\(name(device)) takes links \(links) alone")
+        try device.repository.takeUnspoken(Set(links))
         return true
     }
 

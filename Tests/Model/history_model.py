@@ -25,7 +25,8 @@ the links and pushes of who was revoked, and shows some devices another continua
 
 Excused, counted and told as notes, since no rule can hold them: lines that lay only in a copy of the store that is gone; words above the limit of an account or device that
 lost its right and got it back; texts that a thief wiped while he was trusted, or that an honest device in the dark edited on or accepted in a closing link; present states
-that rest on a false tree which nobody with the entries, or only a viewer, could refute; a vault that waits for the word of an account that lost all its devices.
+that rest on a false tree which nobody with the entries, or only a viewer, could refute; a vault that waits for the word of an account that lost all its devices,
+or at which a person was told that unspoken links are a thief's (K8a).
 A failed world prints its seed: `history_model.py SEED 1 --trace` raises where it fails.
 """
 

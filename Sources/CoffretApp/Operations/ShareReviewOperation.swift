@@ -20,6 +20,7 @@ extension ShareReview: PerformedOperation {
         var answer = Answer()
         (answer.vault, answer.links, answer.items) = (record.name, review.messages, try review.items())
         answer.purges = try review.purges()
+        answer.isForThisDevice = review.isUnspoken
         guard let decision else { return answer }
         guard linkCount == nil || linkCount == answer.links.count else {
             throw OperationError(.requestInvalid, at: "linkCount")
@@ -35,7 +36,13 @@ extension ShareReview: PerformedOperation {
             return answer
         }
         guard !answer.links.isEmpty else { return answer }
+        if review.isUnspoken, decision == .undo { throw review.cannotUndo }
         try desk.surroundings.requirePassphrase("decide about links of a revoked device")
+        if review.isUnspoken {
+            try desk.writing(record) { vault in try vault.repository.takeUnspoken(Set(review.numbers)) }
+            answer.isDecided = true
+            return answer
+        }
         let sync = desk.sync(try desk.account())
         defer { sync.account.connection.logOut() }
         try desk.follow(sync.account)
@@ -72,6 +79,8 @@ private struct MemberReview {
     /// For whom it is spoken.
     let account: ChainID
     let numbers: [Int]
+    /// Nobody can say it for all any more: what is decided holds on this device (K8a).
+    let isUnspoken: Bool
     private let desk: StoreDesk
     private let resting: [RestsOnExcluded]
 
@@ -79,21 +88,35 @@ private struct MemberReview {
         self.desk = desk
         let members = try VaultMembers(record, desk.store, desk.personNames())
         self.members = members
-        let account = try person.map { try members.member($0) } ?? members.own
+        // Also for who is no member any more.
+        let account = try person.map { try members.account($0, among: members.everybody) } ?? members.own
         self.account = account
         let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
         let own = members.own
-        (numbers, resting) = try vault.repository.ask { (machine) throws(StorageError) -> ([Int], [RestsOnExcluded]) in
-            let waiting = machine.members.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
-            let numbers = waiting.filter { machine.members.chain.links[$0].accountID == account }
-            return (numbers, try machine.restsOnExcluded())
+        let (view, resting) = try vault.repository.ask { (machine) throws(StorageError) in
+            (machine.members, try machine.restsOnExcluded())
         }
+        self.resting = resting
+        let waiting = view.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
+            .filter { view.chain.links[$0].accountID == account }
+        let unspoken = view.unspokenLinks.filter { number in
+            number >= view.takenCount && (person == nil || view.chain.links[number].accountID == account)
+        }
+        isUnspoken = waiting.isEmpty && !unspoken.isEmpty && unspoken.first == view.waitingForWord
+        numbers = isUnspoken ? unspoken : waiting
+    }
+
+    var cannotUndo: CommandFailure {
+        CommandFailure(
+            .permission, code: MemberError.Code.notPermitted.rawValue,
+            "nobody can take these links back for all: who could is no member any more; nothing was changed",
+            hint: "if they are a thief's: coffret share restart VAULT founds the vault anew, with whom you want")
     }
 
     var messages: [WaitingLinkMessage] {
         guard let state = members.chains.members?.state else { return [] }
-        return undone.numbers.map { number in
+        return (isUnspoken ? numbers : undone.numbers).map { number in
             let link = state.links[number]
             var message = WaitingLinkMessage()
             message.number = number
@@ -138,7 +161,9 @@ private struct MemberReview {
     private static let day: Milliseconds = 86_400_000
 
     private func name(of link: VerifiedMemberLink) -> String {
-        link.accountID == members.own ? desk.deviceName(link.deviceID.bytes) : String(link.deviceID.hex.prefix(8))
+        link.accountID == members.own
+            ? desk.deviceName(link.deviceID.bytes)
+            : "\(link.deviceID.hex.prefix(8)) of \(members.words(for: link.accountID))"
     }
 
     private func messages(_ entities: Set<EntityID>) throws -> [RescueMessage] {

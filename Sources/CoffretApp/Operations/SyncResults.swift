@@ -146,12 +146,8 @@ extension VaultSyncResult {
                     .warning,
                     "\(count) of a device that you revoked changed the members of the vault; nobody goes on behind them "
                         + "before you say whether they count: coffret share review VAULT"))
-        } else if report.waitsForWord != nil {
-            notices.append(
-                SessionNotice(
-                    .warning,
-                    "links of the vault come from a device that its person has revoked, who has not said whether they count "
-                        + "(trust.member.unconfirmed); ask that person to run coffret share review VAULT"))
+        } else if let waiting = report.waitsForWord {
+            notices.append(SessionNotice(.warning, words(for: waiting)))
         }
         if !report.waitingPurges.isEmpty {
             notices.append(
@@ -168,6 +164,22 @@ extension VaultSyncResult {
                 ))
         }
         return notices
+    }
+
+    private static func words(for waiting: WaitingLink) -> String {
+        switch waiting.speaker {
+        case .account:
+            "links of the vault come from a device that its person has revoked, who has not said whether they count "
+                + "(trust.member.unconfirmed); ask that person to run coffret share review VAULT"
+        case .earlierOwner:
+            "links of the vault come from a device that was revoked, of somebody who has left "
+                + "(trust.member.unconfirmed); ask the owner who has been one for longest to run "
+                + "coffret share review VAULT --for \(waiting.account.hex.prefix(8))"
+        case .nobody:
+            "links of the vault come from a device that was revoked, of somebody who has left, and nobody else can say "
+                + "for all whether they count (trust.member.unconfirmed); ask that person by a way that you trust, "
+                + "then coffret share review VAULT"
+        }
     }
 
     /// Why what was dropped lies at the server still; nil if it does not.

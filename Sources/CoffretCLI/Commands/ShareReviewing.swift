@@ -21,6 +21,7 @@ enum ShareReviewing {
         discussion: [
             "A device that you revoked may have changed the members of a vault: you did, or a thief did. Nobody goes on behind such links before you have said so. Items that were made on words which do not count are listed too.",
             "What another device deleted for good goes from this one after seven days of use, so that you can say no: a thief may have done it. With --keep it stays on this device and goes on to no other.",
+            "Where whoever signed such links has left the vault, and nobody who was an owner before them is one now, nobody can say it for all. Ask that person by a way that you trust; with --take the links count on this device.",
         ],
         arguments: [ShareCommand.vault], options: [take, undo, keep, forget, person, CommonArguments.yes], run: run)
 
@@ -52,7 +53,7 @@ enum ShareReviewing {
         let isAboutPurges = decision == .keep || decision == .forget
         if isAboutPurges ? !shown.purges.isEmpty : !shown.links.isEmpty {
             try context.confirmDanger(
-                text(shown, context), question: question(decision),
+                text(shown, context), question: question(decision, shown),
                 isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
         request.decision = decision
@@ -63,21 +64,22 @@ enum ShareReviewing {
                 return isAboutPurges
                     ? "Nothing that another device deleted waits here." : "No link waits for your word."
             }
-            return done(decision)
+            return done(decision, shown)
         }
     }
 
-    private static func question(_ decision: ShareReview.Decision) -> String {
+    private static func question(_ decision: ShareReview.Decision, _ shown: ShareReview.Answer) -> String {
         switch decision {
-        case .take: "Do they count?"
+        case .take: shown.isForThisDevice ? "Do they count here?" : "Do they count?"
         case .undo: "Take them back?"
         case .keep: "Keep these versions on this device?"
         case .forget: "Forget them on this device now?"
         }
     }
 
-    private static func done(_ decision: ShareReview.Decision) -> String {
+    private static func done(_ decision: ShareReview.Decision, _ shown: ShareReview.Answer) -> String {
         switch decision {
+        case .take where shown.isForThisDevice: "They count on this device. Go on with: coffret sync"
         case .take: "They count."
         case .undo: "They were taken back."
         case .keep: "They stay on this device."
@@ -90,6 +92,12 @@ enum ShareReviewing {
         for link in shown.links {
             let time = link.time.map { ", \(context.relativeTime.moment($0.milliseconds))" } ?? ""
             lines.append("link \(link.number)  \(link.words)  by \(TextWidth.displaySafe(link.device))\(time)")
+        }
+        if shown.isForThisDevice {
+            lines += [
+                "Who signed them has left, and nobody who could say it for all is a member.",
+                "Ask that person by a way that you trust. What you say holds on this device.",
+            ]
         }
         for item in shown.items {
             lines.append(

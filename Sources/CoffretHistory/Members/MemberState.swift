@@ -51,8 +51,8 @@ package struct VerifiedMemberLink: Equatable, Sendable {
         self.details = details
     }
 
-    /// Whether it needs confirmation if its signer's device is trusted no more (K7).
-    package var changesRights: Bool { number > 0 && !roleChanges.isEmpty }
+    /// Whether it needs confirmation if its signer's device is trusted no more (K7). Who leaves takes nobody else's right.
+    package var changesRights: Bool { number > 0 && !roleChanges.isEmpty && !effect.leaves }
 
     /// The same link with another checkpoint, for its author's plans.
     func with(_ checkpoint: Checkpoint) -> VerifiedMemberLink {

@@ -81,7 +81,8 @@ package struct MemberView: Equatable, Sendable {
         let before = chain.states[number - 1]
         return chain.links.indices.dropFirst(number + 1).contains { later in
             let other = chain.links[later]
-            let speaks = other.confirms.contains(link.accountID) || other.roleChanges[link.accountID] == .some(nil)
+            let removes = other.roleChanges[link.accountID] == .some(nil) && !other.effect.leaves
+            let speaks = removes || other.confirms.contains(link.accountID)
             guard speaks else { return false }
             let wasOwner = before.members[other.accountID].map { $0.role == .owner && $0.hasAccepted } ?? false
             guard other.accountID == link.accountID || wasOwner else { return false }
@@ -99,6 +100,25 @@ package struct MemberView: Equatable, Sendable {
             let speaks =
                 signer == account || others.contains(signer) && before?.role == .owner && before?.writes == true
             return speaks && lacksConfirmation(number)
+        }
+    }
+
+    /// K8a: links, taken or not, that lack confirmation and that nobody can confirm any more: at the newest link known here
+    /// their account is no member, and nobody is an owner who was one before them.
+    package var unspokenLinks: [Int] {
+        let now = chain.states.last?.members ?? [:]
+        return chain.links.indices.dropFirst().filter { number in
+            guard now[chain.links[number].accountID] == nil, lacksConfirmation(number) else { return false }
+            return !chain.states[number - 1].members.contains { $1.owns && now[$0]?.owns == true }
+        }
+    }
+
+    /// K8a: takes those of some links that nobody can confirm any more, since the person of this device was shown them, and the
+    /// links behind them that may be taken.
+    package mutating func takeUnspoken(_ shown: Set<Int>) {
+        let unspoken = shown.intersection(unspokenLinks)
+        while takenCount < chain.count, unspoken.contains(takenCount) || !lacksConfirmation(takenCount) {
+            takenCount += 1
         }
     }
 

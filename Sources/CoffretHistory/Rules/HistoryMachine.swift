@@ -128,6 +128,12 @@ package struct HistoryMachine<Store: HistoryStore> {
         if members.takenCount != count || members.accounts != known { forgetLimits() }
     }
 
+    /// K8a: takes links that nobody can confirm any more, as the person of this device wants.
+    package mutating func takeUnspoken(_ shown: Set<Int>) {
+        members.takeUnspoken(shown)
+        forgetLimits()
+    }
+
     /// Learns of newer device chains and takes no link.
     package mutating func learn(accounts: [ChainID: AccountDevices]) {
         guard members.accounts != accounts else { return }

@@ -57,18 +57,24 @@ package struct LinkWriter {
         package let delay: Milliseconds
     }
 
-    package func due(asked: Bool, now: Milliseconds) throws -> Due? {
+    /// - Parameter shown: as in `draft`: what is due then is due behind the links that are taken.
+    package func due(asked: Bool, shown: ShownLinks? = nil, now: Milliseconds) throws -> Due? {
         let newest = members.state.states[members.state.count - 1].epoch
         let lacksOwn = keys.vaultKey(ofEpoch: newest) == nil
         let random = repository.sealingRandom
         // Each sync asks; a store that is not that large need not count what lies behind the base.
         let mayBeLarge = repository.blobs.fileByteCount >= LinkSchedule.byteCountMax
         return try repository.step { (machine) throws(StorageError) -> Due? in
-            let links = try machine.due()
+            var planned = machine
+            if let shown {
+                planned.takeAll(heldFrom: shown.undoneFrom)
+                try planned.update()
+            }
+            let links = try planned.due()
             let byteCount = mayBeLarge ? try repository.byteCountBehindBase(of: machine) : 0
             let isRootDue = machine.isRootDue(now: now, byteCount: byteCount)
             let lacksKey = lacksOwn && machine.lacksKey(ofEpoch: newest, now: now)
-            let state = machine.members.newestState
+            let state = planned.members.newestState
             let isEpochDue = state.oldestEpoch > state.epoch
             let isPressing = !links.closings.isEmpty || !links.ends.isEmpty || links.betterRoot || isEpochDue
             guard isPressing || lacksKey || isRootDue || asked else { return nil }

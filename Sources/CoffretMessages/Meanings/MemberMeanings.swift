@@ -28,7 +28,8 @@ extension FailureMeaning {
         "trust.member.unconfirmed": FailureMeaning(
             .waitsForPerson,
             "links of the vault come from a device that its person has revoked, who has not said whether they count; nothing was changed",
-            showsPlace: true, hint: "ask that person to run coffret share review VAULT"),
+            showsPlace: true,
+            hint: "ask that person to run coffret share review VAULT; if nobody of them is there, run it yourself"),
         "trust.member.not-permitted": FailureMeaning(
             .permission, "your role in the vault does not allow that, or it does not apply any more",
             hint: "coffret share members VAULT says who may do what"),

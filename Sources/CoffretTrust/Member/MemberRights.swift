@@ -64,6 +64,9 @@ package struct MemberEffect: Equatable, Sendable {
 }
 
 extension MemberEffect {
+    /// Whether its account leaves by it, or declines. Who takes himself out as an owner does opens an epoch.
+    package var leaves: Bool { !opensEpoch && roleChanges[accountID] == .some(nil) }
+
     /// Whether who reads no sealed part has to take it for a plain checkpoint (C3).
     package var looksPlain: Bool {
         number > 0 && roleChanges.isEmpty && accepts.isEmpty && confirms.isEmpty && !opensEpoch && !endsReading

@@ -319,7 +319,7 @@ package struct ShareReview: StoreOperation {
     package static let access = OperationAccess.control
     package static let meaning =
         "Shows the links of a vault that wait for a word of the own account, since its revoked device signed them; takes them, or "
-        + "takes and undoes them in one link. Shows items that were made on words which do not count. Shows what another device deleted "
+        + "takes and undoes them in one link. Where nobody can say it for all any more, takes them on this device alone. Shows items that were made on words which do not count. Shows what another device deleted "
         + "for good and this one still has; keeps it here, or forgets it at once. Where it does something, the session asks for the passphrase of the store."
 
     package enum Decision: String, RecordChoice {
@@ -351,6 +351,7 @@ package struct ShareReview: StoreOperation {
         package var items: [RescueMessage] = []
         package var purges: [WaitingPurgeMessage] = []
         package var isDecided = false
+        package var isForThisDevice = false
 
         package init() {}
         package static let layout = RecordLayout<Self>(
@@ -358,6 +359,8 @@ package struct ShareReview: StoreOperation {
             RecordField("links", \.links, "that wait, or waited until this was decided"),
             RecordField("items", \.items, "that were made on words which do not count"),
             RecordField("purges", \.purges, "that wait, or waited until this was decided"),
-            RecordField("decided", \.isDecided, "whether it was done"))
+            RecordField("decided", \.isDecided, "whether it was done"),
+            RecordField(
+                "here", \.isForThisDevice, "whether nobody can say it for all, so that it holds on this device alone"))
     }
 }

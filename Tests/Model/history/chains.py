@@ -30,7 +30,7 @@ class Link:
         s.kids = dict(before.kids) if before else {}  # epoch -> which key it is
         s.change, s.confirms, s.refutes, s.purges, s.bare = {}, set(), set(), frozenset(), {}
         s.accept, s.root, s.parent, s.cursor = dict(before.accept) if before else {}, None, None, 0
-        s.opens = s.dark = s.plain = False  # dark: signed behind the revocation of its device
+        s.opens = s.dark = s.plain = s.leaves = False  # dark: signed behind the revocation of its device
         s.taken_in_dark = False
         s.posted = 0.0
         s.told = set()

@@ -355,6 +355,25 @@ class Linking:
         s.rebuild()
         s.told('shown', back=s.m == was)
 
+    def take_unspoken(s):
+        """K8: nobody can confirm the link that waits. The person asks who signed it, and takes it on this device, or never."""
+        if s.stuck is None or not on('K8 alone'):
+            return
+        k, end = s.stuck, len(s.links)
+        if any(not s.knows(a, h) for L in s.links for a, h in L.heads.items()):
+            return
+        alike = [x for x in range(k, end) if s.links[x].signer[0] == s.links[k].signer[0] and s.unconfirmed(x, end) and s.unspoken(x)]
+        if not alike or not s.w.person(s):
+            return
+        if any(s.links[x].dark for x in alike):
+            return s.w.note('a person says no')
+        while s.m < end and (s.m in alike or not s.unconfirmed(s.m, end)):
+            s.m += 1
+        s.stuck = s.m if s.m < end else None
+        s.w.note('taken by a person alone')
+        s.told('take', links=end, shown=alike)
+        s.resettle()
+
     def kept(s):
         """What a plan that is thrown away leaves as it was."""
         fields = ('m', 'base', 'verified', 'void', 'seasoned', 'applied', 'asked', 'passed', 'lacked', 'doubt')

@@ -90,6 +90,8 @@ class Checks:
             return False
         a = d.links[d.stuck].signer[0]
         before = d.links[d.stuck - 1].roles
+        if d.unspoken(d.stuck) and not any(L.dark for L in d.links[d.stuck :] if L.signer[0] == a):
+            return False
         able = [x for x in w.good(d.side) if x.role() in WRITES and (x.acct.i == a or before.get(x.acct.i) == 1 and w.alone(a, d.side))]
         if any(x.stuck is None or x.acct.i == a for x in able) and not w.notes.get('cannot undo') and not w.notes.get('cannot confirm'):
             return False

@@ -2,7 +2,7 @@
 
 from . import texts
 from .chains import Entry
-from .rules import on, WRITES
+from .rules import on, OWNER, WRITES
 
 HOUR = 3_600_000
 
@@ -84,7 +84,12 @@ class Knowledge:
     # -- links by devices that were revoked later (K7) ---------------------------------------------------------------------
     def unconfirmed(s, k, end):
         L = s.links[k]
-        return k > 0 and bool(L.change) and s.revoked(L.signer[1]) and not s.confirmed(k, end)
+        return k > 0 and bool(L.change) and (not L.leaves or not on('K7 leave')) and s.revoked(L.signer[1]) and not s.confirmed(k, end)
+
+    def unspoken(s, k):
+        """Is nobody left who could confirm link k? Its account is gone, and so is who was an owner before it (K8)."""
+        last, before = s.links[-1].roles, s.links[k - 1].roles
+        return s.links[k].signer[0] not in last and not any(r == OWNER and last.get(a) == OWNER for a, r in before.items())
 
     def confirmed(s, k, end):
         a = s.links[k].signer[0]
@@ -178,6 +183,10 @@ class Knowledge:
                 s.w.note('base without an end')
 
     def due(s):
+        """Is a closing or an epoch due (K2, K3)?"""
+        return bool(s.taken_away()) or s.link().since > s.link().epoch
+
+    def taken_away(s):
         """Accounts of which a device lost its right behind the heads that the newest epoch knew of (K2, K3)."""
         L = s.link()
         return [a for a in L.roles if s.w.accounts[a].takes_away(L.keyed[a], s.newest(a))]

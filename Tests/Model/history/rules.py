@@ -28,6 +28,7 @@ SHOWN_BY = {
     'K3 push': (1, 'any', 'pushed while an epoch is due'),
     'K4': (6, 'any', 'new words of a revoked device'),
     'K8': (310651, 'any', 'a right that a thief gave'),
+    'K8 alone': (20730, 'any', 'links not followed'),
     'key not given': (11, 'any', 'cannot write'),
     'S7': (34, 'any', 'an entry is held by what it has seen'),
     'hash': (176, 'lying', 'an entry of another chain counts'),

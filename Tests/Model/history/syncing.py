@@ -53,6 +53,8 @@ class Syncing:
     def sync(s, view, stop=9):
         w, S = s.w, s.w.server
         s.follow(view)
+        if s.stuck is not None:
+            s.take_unspoken()
         if not s.m or s.acct.i not in s.link().roles or not s.ok():
             return
         if stop < 1:

@@ -46,7 +46,7 @@ class Trace:
             'state': t.state(d.state),
             'store': ','.join(map(str, sorted(d.store))),
             'verdicts': t.verdicts(d) if d.m else '',
-            'due': sorted(d.due()) if d.m else [],
+            'due': sorted(d.taken_away()) if d.m else [],
             'proven': [k for k in range(d.m) if d.links[k].root is not None and d.proven(k)] if d.m else [],
             'purged': sorted(d.purged),
         }

@@ -33,6 +33,8 @@ class World(Attackers, Checks):
         w.hides = w.lying and w.q.random() < 0.3
         w.camps = random.Random(f'camps {seed}')
         w.parts = w.lying and 0.06 < w.camps.random() < 0.25  # without what shows C1a: history_model.py --self-test
+        w.leaves = random.Random(f'leaves {seed}')
+        w.leaving = 0.022 < w.leaves.random() < 0.094  # without what shows other rules: history_model.py --self-test
         w.upgrading = r.random() < 0.2
         w.ending = w.settling = False
         w.quiet = 0
@@ -114,6 +116,8 @@ class World(Attackers, Checks):
             w.hide_evidence()
         if w.parts and w.camps.random() < 0.15:
             w.part()
+        if w.leaving and w.leaves.random() < 0.08:
+            w.leave()
         if r.random() < 0.04:
             w.compare()
         if w.theme and r.random() < 0.12:
@@ -283,6 +287,36 @@ class World(Attackers, Checks):
                     if y.acct is x and r.random() < 0.5:
                         y.bad = True
                         y.known = y.known or (y.m, y.newest(x.i))
+
+    def leave(w):
+        """An account leaves; or a thief makes it leave, also behind his revocation, with an old head (K7)."""
+        d = w.leaves.choice(w.devices)
+        a, trusted = d.acct, w.trusted(d)
+        if not d.bad:
+            if not trusted:
+                return
+            d.sync(View(w, d))
+            if d.m and not d.due() and w.leaves.random() < 0.7:
+                d.post(root=False)  # what it wrote counts before it goes
+        chain = d.links
+        role = chain[-1].roles.get(a.i)
+        owners = [x for x, r in chain[-1].roles.items() if r == OWNER]
+        h = a.head if trusted and not d.bad else max(d.known[1], chain[-1].heads.get(a.i, (0, 0))) if d.known else None
+        if role is None or h is None or owners == [a.i] or d.name not in a.trusted(h) or not trusted and not w.lying:
+            return
+        if not d.bad and (not d.full() or d.stuck is not None):
+            return
+        L = Link(len(chain), chain[-1], (a.i, d.name))
+        L.change, L.leaves, L.dark, L.posted, L.cursor = {a.i: None}, True, not trusted, w.t, w.count
+        del L.roles[a.i]
+        L.heads[a.i] = max(L.heads.get(a.i, (0, 0)), h)
+        L.since = L.epoch + 1
+        chain.append(L)
+        w.note('left by a thief' if d.bad else 'left')
+        if not d.bad and any(x.acct is a and x is not d and w.trusted(x) for x in w.devices) and w.leaves.random() < 0.6:
+            a.add('revoke', d.name)  # later it loses the device by which it gave rights
+            w.revoked_at[d.name] = w.count
+            w.out.add(d.name)
 
     def put_back(w):
         d, c = w.snap

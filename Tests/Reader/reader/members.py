@@ -294,13 +294,17 @@ class MemberChain:
         link = self.links[number]
         if link.operation not in (2, 4) or self.accounts[link.account].trusted_now(link.device):
             return True
+        return self._has_word(number)
+
+    def _has_word(self, number):
+        link = self.links[number]
         before = self.states[number - 1].members
         owners = {id for id, member in before.items() if member.role == OWNER} | {link.account}
         for later in self.links[number + 1 :]:
             removes = later.operation == 4 and [link.account, 0] in later.parts[3]
             confirms = link.account in later.parts.get(8, []) or removes
             if confirms and later.account in owners:
-                if self.accounts[later.account].trusted_now(later.device) or self._is_confirmed(later.number):
+                if self.accounts[later.account].trusted_now(later.device) or self._has_word(later.number):
                     return True
         return False
 
