@@ -13,6 +13,13 @@ extension ServerConnection {
         try exchange("GET", "/v1/memberships", as: Memberships.self).entries
     }
 
+    /// How each vault of this session's account stands. It is a hint.
+    ///
+    /// - Throws: as `memberships`.
+    package func heads() throws -> [ZoneHeads.Entry] {
+        try exchange("GET", "/v1/heads", as: ZoneHeads.self).entries
+    }
+
     /// The account that a full address names; nil if this server has none, or several.
     ///
     /// - Parameter prefix: the first 130 bits of an account's id in 17 bytes, zeros behind them.

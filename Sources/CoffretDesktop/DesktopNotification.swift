@@ -22,6 +22,14 @@ package enum DesktopNotification {
             show(
                 "A new device asks to join your account",
                 "It shows the number \(plain(digits)). If that is yours: coffret device approve. If not, do nothing.")
+        case .peopleWait(let letters, let vaults):
+            show(
+                "People wait for a word of yours",
+                [
+                    letters > 0 ? "Letters: \(letters). To read them: coffret contact requests" : nil,
+                    vaults > 0 ? "Vaults shared with you: \(vaults). To see them: coffret share requests" : nil,
+                ].compactMap { $0 }.joined(separator: ". "))
+        case .people(let words, let isLoud): show(isLoud ? "This should not wait" : "News of people", plain(words))
         case .needsAttention(let words): show("Coffret does not sync", plain(words))
         case .valueGiven(let browser, let host):
             show("\(plain(browser)) was given a login", "For \(plain(host)). To see them all: coffret browser log")
@@ -32,7 +40,7 @@ package enum DesktopNotification {
 
     /// Without what a notification daemon might take for markup.
     private static func plain(_ text: String) -> String {
-        String(text.prefix(200).map { "<>&\n\r\t".contains($0) ? " " : $0 })
+        String(text.prefix(300).map { "<>&\n\r\t".contains($0) ? " " : $0 })
     }
 
     /// - Returns: whether a desktop took it.

@@ -30,6 +30,8 @@ package struct LogAudit: Sendable {
     package internal(set) var isStale = false
     /// This device's log has said more than this copy of the store remembers: it was copied or put back (I2).
     package internal(set) var isCopy = false
+    /// The server took this device's word.
+    package internal(set) var hasSpoken = false
     /// Heads of this vault that are stated in others, and are not here (E9).
     package internal(set) var stated: [LogStatements.Late] = []
     /// Words by who said them, for G5.
@@ -58,6 +60,8 @@ package final class LogAcknowledger {
     private static let contentByteCount = 2_048
     private static let withheldTime: Milliseconds = 24 * 3_600_000
     private static let staleTime: Milliseconds = 14 * 24 * 3_600_000
+    /// A word that says the same is not left anew before.
+    private static let youngTime: Milliseconds = 3_600_000
 
     private enum Stage { case asking, speaking, done }
 
@@ -72,10 +76,12 @@ package final class LogAcknowledger {
     private var memory: LogMemory
     private var stage = Stage.asking
     private var isOwnShown = false
+    private var isOwnYoung = false
     private let speaksAnew: Bool
     package private(set) var audit = LogAudit()
 
-    /// - Parameter speaksAnew: says its word also where the server shows it, so that silence means something (R4).
+    /// - Parameter speaksAnew: says its word also where the server shows it, unless it is less than an hour old, so that silence
+    ///   means something (R4).
     package init(repository: LogRepository, speaksAnew: Bool = false) {
         self.speaksAnew = speaksAnew
         self.repository = repository
@@ -106,7 +112,7 @@ package final class LogAcknowledger {
         case .acknowledgements(let list) where stage == .asking:
             do { try inspect(list, now: now) } catch { throw SyncError.translating(error) }
             stage = audit.isCopy ? .done : .speaking
-        case .acknowledged where stage == .done: return
+        case .acknowledged where stage == .done: audit.hasSpoken = true
         default: throw SyncError(.answerMalformed)
         }
     }
@@ -124,7 +130,7 @@ package final class LogAcknowledger {
     /// - Returns: nil where the server shows this word, where something is to be pushed first, or where this device may say
     ///   nothing.
     private func speak(now: Milliseconds) throws -> [UInt8]? {
-        guard !isOwnShown || speaksAnew, let signingKey = repository.author.signingKey,
+        guard !isOwnShown || speaksAnew && !isOwnYoung, let signingKey = repository.author.signingKey,
             try ServedLogs(memory, in: repository).unacknowledged(in: repository).isEmpty,
             let context = try repository.ownContext(), let own = memory.acknowledged
         else { return nil }
@@ -162,7 +168,7 @@ package final class LogAcknowledger {
         // The own account first: nobody else takes the room of its devices.
         let words = list.compactMap { entry in open(entry, members).map { ($0.context.author, $0) } }
             .sorted { ($0.0.account == author.account ? 0 : 1, $0.0) < ($1.0.account == author.account ? 0 : 1, $1.0) }
-        try inspectOwn(words.first { $0.0 == author }?.1)
+        try inspectOwn(words.first { $0.0 == author }?.1, now: now)
         guard !audit.isCopy else { return }
         memory.others = memory.others.filter { device, _ in
             members.newestState.members[device.account] != nil
@@ -197,7 +203,7 @@ package final class LogAcknowledger {
     }
 
     /// The own word is the only witness of what this device read where it wrote nothing.
-    private func inspectOwn(_ own: Word?) throws {
+    private func inspectOwn(_ own: Word?, now: Milliseconds) throws {
         guard let context = try repository.ownContext() else { return }
         if let own, own.counter > memory.acknowledged?.counter ?? 0 {
             // A log that this copy left says nothing of the one that it writes now.
@@ -214,6 +220,7 @@ package final class LogAcknowledger {
         memory.acknowledged = (context.instance, counter)
         let word = try repository.ask { (machine) in machine.word }
         isOwnShown = own.map { $0.counter == counter && $0.applied == word && $0.context == context } ?? false
+        isOwnYoung = own.map { 0..<Self.youngTime ~= now &- $0.time } ?? false
     }
 
     private func hasRoom(for device: MemberDevice) -> Bool {

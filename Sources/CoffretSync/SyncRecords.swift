@@ -77,13 +77,14 @@ package struct AgentSyncWork: Equatable, Sendable {
 /// receiving or 1 sending, items done, of how many or null, bytes, of files of how many or null], locked (flock) by the
 /// process that syncs, so that one that was ended does not seem to go on; `settings/off`, empty: the agent does not sync;
 /// `files-VAULT` = [1, code], why files do not come; `settings/asked-VAULT`, empty: they stay at the server until somebody
-/// asks for them; `settings/uses-VAULT`: words for what programs may use another person's vault. Spec: Spec/sync.md.
+/// asks for them; `settings/uses-VAULT`: words for what programs may use another person's vault; `people` and `told`
+/// (SyncRecords+People.swift). Spec: Spec/sync.md.
 package struct SyncRecords: Sendable {
-    private static let byteCountMax = 4_096
+    static let byteCountMax = 4_096
     private static let codeByteCountMax = 256
 
     package let folder: String
-    private let fileSystem: any FileSystem
+    let fileSystem: any FileSystem
 
     /// - Parameter stateDirectory: as in `StoreEnvironment`.
     package init(stateDirectory: String, storeID: UniqueID, fileSystem: any FileSystem) {
@@ -91,7 +92,7 @@ package struct SyncRecords: Sendable {
         self.fileSystem = fileSystem
     }
 
-    private func path(_ name: String) -> String { PathText.join(folder, name) }
+    func path(_ name: String) -> String { PathText.join(folder, name) }
 
     package func makeFolder() throws(FileSystemError) { try fileSystem.makeDirectories(settingsFolder) }
 

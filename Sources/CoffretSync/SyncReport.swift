@@ -147,9 +147,13 @@ package struct SyncReport: Equatable, Sendable {
     package var changeNumber: Int?
     /// The right of the own account; nil: it is no member.
     package var role: MemberRole?
+    /// The own account was added, and has not accepted.
+    package var isInvited = false
     /// Members of the vault, added ones counted.
     package var memberCount = 1
     package var letterCount = 0
+    /// Words that this device left for the others.
+    package var wordCount = 0
     /// Older keys that came and are not the vault's.
     package var wrongOlderKeys: [UInt32] = []
     package var waitsForWord: WaitingLink?
@@ -179,6 +183,7 @@ package struct SyncReport: Equatable, Sendable {
         both.absentFileCount = max(absentFileCount, next.absentFileCount)
         both.linkCount += linkCount
         both.letterCount += letterCount
+        both.wordCount += wordCount
         both.changeNumber = next.changeNumber ?? changeNumber
         both.sweep = sweep.followed(by: next.sweep)
         both.olderWords += olderWords.filter { !next.olderWords.contains($0) }
@@ -191,6 +196,7 @@ package struct SyncReport: Equatable, Sendable {
         serverHead = logs.serverHead
         changeNumber = logs.changeNumber ?? changeNumber
         (role, memberCount, waitsForWord) = (logs.role, logs.memberCount, logs.waitsForWord)
+        isInvited = logs.isInvited
         (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
         wrongOlderKeys += logs.wrongOlderKeys
         waitingPurges = logs.waitingPurges

@@ -80,6 +80,9 @@ package struct SyncSchedule<Zone: Hashable & Comparable> {
         self.zones = states
     }
 
+    /// Nothing is to be done in a zone.
+    package mutating func rests(_ zone: Zone) { zones[zone]?.need = nil }
+
     /// There is no connection, or none any more.
     ///
     /// - Parameter isTransient: false waits as long as it ever does: trying again does not help.

@@ -184,6 +184,7 @@ final class ZoneRun {
             throw try noteAudit(hasFailed: true) ? SyncError(.auditFailed, cause: error) : error
         }
         let own = repository.author.accountID
+        report.wordCount += audit.hasSpoken ? 1 : 0
         report.isStale = audit.isStale
         report.olderWords = audit.olderWords
         report.peers = audit.peers.map { peer in

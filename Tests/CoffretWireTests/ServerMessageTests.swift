@@ -76,6 +76,9 @@ struct ServerMessageTests {
                 Memberships([
                     .init(zone: id, founder: other, role: 3, state: 1, adder: other, number: 4, epoch: 2)
                 ])),
+            Sample(ZoneHeads([])),
+            Sample(ZoneHeads([.init(zone: id, head: nil, cursor: [], people: 0, words: 0)])),
+            Sample(ZoneHeads([.init(zone: id, head: other, cursor: [1], people: 2, words: .max)])),
             Sample(AccountUsage(usedByteCount: 0, byteCountMax: .max)),
             Sample(AddressPage(next: [], addresses: [])), Sample(AddressPage(next: [1, 2], addresses: [id])),
             Sample(

@@ -20,6 +20,13 @@ final class AgentRunner {
         if makesStore { try runner.makeStore() }
     }
 
+    /// An agent for somebody who has a store already; no agent runs yet.
+    init(for runner: CoffretRunner, environment changes: [String: String?] = [:]) throws {
+        (self.runner, self.changes) = (runner, changes)
+        try FileManager.default.createDirectory(
+            atPath: runtimeFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+
     deinit {
         // A test that fails half way has not stopped its agent.
         if let processID { kill(processID, SIGKILL) }

@@ -29,7 +29,7 @@ class Altered:
             f'{own}/{os.path.relpath(os.path.join(at, name), f"{folder}/{own}")}'
             for at, _, names in os.walk(f'{folder}/{own}')
             for name in names
-            if not name.startswith(('index', 'lock', 'sync.lock', 'rewriting', 'log-note')) and os.path.getsize(os.path.join(at, name))
+            if not name.startswith(('index', 'lock', 'sync.lock', 'rewriting', 'log-note', 'rest')) and os.path.getsize(os.path.join(at, name))
         )
         self.original = {name: self.read(name) for name in self.files}
         self.state = self.seen()

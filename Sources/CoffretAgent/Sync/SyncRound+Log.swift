@@ -65,10 +65,12 @@ extension SyncRound {
         do {
             try sync.readKeyLog()
             log.wasRead(at: now)
+            problems.ended(SyncProblems.log)
         } catch {
-            guard log.failed(FailureCode.of(error), isTransient: SyncTrouble.isTransient(error), at: now) else {
-                return
-            }
+            let code = FailureCode.of(error)
+            guard log.failed(code, isTransient: SyncTrouble.isTransient(error), at: now),
+                problems.isNews(code, of: SyncProblems.log)
+            else { return }
             note(.needsAttention(words: FailureCode.words(for: error, vault: nil)))
         }
     }

@@ -27,7 +27,7 @@ final class SyncRound {
     private let open: () throws -> Store
     private let key: SyncKey
     let layout: StoreLayout
-    private let fileSystem: any FileSystem
+    let fileSystem: any FileSystem
     private let settings: HTTPSettings
     private let serverName: String?
     private let accountID: ChainID
@@ -36,11 +36,12 @@ final class SyncRound {
     private let file: AgentSyncFile?
     let waiter: SyncWaiter
     private let random: any RandomSource
-    private let clock: any WallClock
+    let clock: any WallClock
     let note: (SyncNews) -> Void
     /// Called with the relay ids of those that ask this device for a value.
-    private let asked: (UniqueID) -> Void
+    let asked: (UniqueID) -> Void
     private let requests: PairingWatch
+    let problems: SyncProblems
     var schedule: SyncSchedule<String>
     /// Whose files are fetched when; behind everything else.
     var files: FileSchedule<String>
@@ -53,23 +54,25 @@ final class SyncRound {
     static let changesByteCount = 16 << 20
     /// The journals of the synced vaults, by the vault's id in hex.
     let vaults: [String: String]
-    private var connection: ServerConnection?
+    private(set) var connection: ServerConnection?
     /// Nil while the store is closed, or there is no connection.
     private var sync: AccountSync?
     var usedAt: Int64 = 0
     private(set) var socket: WebSocketConnection?
     /// The head that the server is known to show, so that this device's own pushes are no news.
-    private var serverHeads: [String: [UInt8]] = [:]
-    /// Failures that only a person can put right, by vault.
-    private var lastProblems: [String: String] = [:]
+    var serverHeads: [String: [UInt8]] = [:]
     /// Vaults that could not be looked at when something was written in them.
     private var unreadableVaults: Set<String> = []
     private var isAccountDue = false
     private var isRequestDue = false
-    private var isAskDue = false
+    var isAskDue = false
+    var isPeopleDue = false
+    /// When circles are looked at without any news of them.
+    var peopleAt: Int64 = .max
+    var isOpen: Bool { store != nil }
     var log = KeyLogSchedule()
     /// Those that the agent knows of.
-    private var knownAsks: Set<UniqueID> = []
+    var knownAsks: Set<UniqueID> = []
     private var hasAcknowledged: Set<String> = []
     private(set) var state: AgentSyncState?
     private var isOver = false
@@ -84,8 +87,9 @@ final class SyncRound {
     ///   - open: opens the store again, with `key`.
     init(
         store: Store, server: ServerRecord, open: @escaping () throws -> Store, key: SyncKey, records: SyncRecords,
-        file: AgentSyncFile?, waiter: SyncWaiter, requests: PairingWatch, random: any RandomSource,
-        clock: any WallClock, note: @escaping (SyncNews) -> Void, asked: @escaping (UniqueID) -> Void
+        file: AgentSyncFile?, waiter: SyncWaiter, requests: PairingWatch, problems: SyncProblems,
+        random: any RandomSource, clock: any WallClock, note: @escaping (SyncNews) -> Void,
+        asked: @escaping (UniqueID) -> Void
     ) throws {
         self.store = store
         self.open = open
@@ -110,6 +114,7 @@ final class SyncRound {
         self.note = note
         self.asked = asked
         self.requests = requests
+        self.problems = problems
         schedule = SyncSchedule(random: random)
         files = FileSchedule(random: random)
         generation = store.keyring.generation
@@ -124,6 +129,7 @@ final class SyncRound {
             if isAccountDue, schedule.isUp { followAccount() }
             if isRequestDue, schedule.isUp { lookForRequests() }
             if isAskDue, schedule.isUp { lookForAsks() }
+            if isPeopleDue || now >= peopleAt, schedule.isUp { lookForPeople() }
             if isOver { break }
             switch schedule.next(at: now) {
             case .connect: connect()
@@ -138,7 +144,7 @@ final class SyncRound {
                     // What happened meanwhile goes first.
                     wait(until: now)
                 } else {
-                    let others = min(files.nextAt ?? .max, log.nextAt)
+                    let others = min(files.nextAt ?? .max, log.nextAt, peopleAt)
                     wait(until: min(until ?? .max, schedule.isUp ? others : .max))
                 }
             }
@@ -220,6 +226,8 @@ final class SyncRound {
     /// Something was written in a vault: by a command, or by a sync.
     private func look(_ id: String) {
         guard schedule.isUp, !isOver, let sync = openedSync(), let record = record(id) else { return }
+        // Its person has answered somebody, or another device of his.
+        if record.isAccountVault { isPeopleDue = true }
         do {
             let hasUnsent = try sync.syncer(for: record).hasUnsent
             if unreadableVaults.remove(id) != nil {
@@ -258,10 +266,13 @@ final class SyncRound {
         case .zone(let id, let head, _):
             guard case let vault = Hex.encode(id), vaults[vault] != nil, head != serverHeads[vault] else { return }
             schedule.noticed(vault, .pull)
-        case .chain:
+        case .chain(_, let id, _):
             isAccountDue = true
+            // A circle has no zone that is synced.
+            if vaults[Hex.encode(id)] == nil { isPeopleDue = true }
             lookAtChains()
-        case .mailbox, .membership, .letter: isAccountDue = true
+        case .mailbox: isAccountDue = true
+        case .membership, .letter: (isAccountDue, isPeopleDue) = (true, true)
         case .pairing: isRequestDue = true
         case .ask: isAskDue = true
         }
@@ -288,9 +299,11 @@ final class SyncRound {
             for (id, journal) in vaults { waiter.watch(journal, as: .vault(id)) }
             schedule.connected(Array(vaults.keys), at: now)
             log.noticed(vaults.keys, at: now)
+            try lookAtHeads()
             isAccountDue = true
             isRequestDue = true
             isAskDue = true
+            isPeopleDue = true
             show(.connected)
         } catch {
             lost(error)
@@ -306,7 +319,7 @@ final class SyncRound {
         }
     }
 
-    private func lost(_ error: any Error) {
+    func lost(_ error: any Error) {
         // Not the server's doing.
         if isOver { return }
         socket = nil
@@ -332,7 +345,11 @@ final class SyncRound {
             return lost(error)
         }
         // New keys, new vaults, other devices: everything is opened anew.
-        if sync.store.keyring.generation != generation { isOver = true }
+        noteKeyring()
+    }
+
+    func noteKeyring() {
+        if let store, store.keyring.generation != generation { isOver = true }
     }
 
     private func announce(_ followed: FollowedDeviceChain, _ store: Store) {
@@ -351,19 +368,6 @@ final class SyncRound {
         do {
             let waiting = try connection.pairingRequests(now: clock.now)
             for request in requests.news(waiting, now: clock.now) { note(.deviceAsks(digits: request.digits)) }
-        } catch {
-            lost(error)
-        }
-    }
-
-    /// Finds out who asks this device for a value. It is not answered here: a person has to be asked.
-    private func lookForAsks() {
-        guard let connection else { return }
-        isAskDue = false
-        do {
-            let waiting = try connection.asks()
-            for relayID in waiting where !knownAsks.contains(relayID) { asked(relayID) }
-            knownAsks = Set(waiting)
         } catch {
             lost(error)
         }
@@ -390,7 +394,7 @@ final class SyncRound {
             let report = try sync.sync(
                 record, options, patienceMilliseconds: 0, progress: { self.tell(AgentSyncWork($0, vault: id)) },
                 fileProgress: { self.tell(AgentSyncWork($0, vault: id)) })
-            lastProblems[id] = nil
+            problems.ended(id)
             crowdedVaults.remove(id)
             serverHeads[id] = report.serverHead
             if report.conflictedItemCount > 0 { note(.conflicts(itemCount: report.conflictedItemCount)) }
@@ -407,6 +411,7 @@ final class SyncRound {
             if need == .whole || report.receivedEntryCount > 0 { files.noticed(id, at: now) }
             // After a first sync: whoever lists or searches meanwhile reads the items themselves.
             if report.receivedEntryCount > 0 { try? sync.syncer(for: record).makeIndex() }
+            if need == .whole { try? sync.noteRest(of: record, report) }
         } catch {
             failed(id, record, need, error)
         }
@@ -434,7 +439,7 @@ final class SyncRound {
         sync?.note(record, error)
         if SyncTrouble.isDiskFull(error) { crowdedVaults.insert(id) } else { crowdedVaults.remove(id) }
         // Once, not with each attempt.
-        if !isTransient, lastProblems.updateValue(FailureCode.of(error), forKey: id) != FailureCode.of(error) {
+        if !isTransient, problems.isNews(FailureCode.of(error), of: id) {
             let name = vaults.count > 1 ? record.name : nil
             note(.needsAttention(words: FailureCode.words(for: error, vault: name)))
         }

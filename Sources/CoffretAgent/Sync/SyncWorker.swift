@@ -36,6 +36,7 @@ final class SyncWorker {
     private let clock = SystemWallClock()
     private let random = SystemRandomSource()
     private let requests: PairingWatch
+    private let problems = SyncProblems()
     private let note: (SyncNews) -> Void
     private let asked: (UniqueID) -> Void
     private var idleGeneration: UInt64 = 0
@@ -118,7 +119,7 @@ final class SyncWorker {
         }
         return try SyncRound(
             store: store, server: server, open: open, key: key, records: records, file: file, waiter: waiter,
-            requests: requests, random: random, clock: clock, note: note, asked: asked)
+            requests: requests, problems: problems, random: random, clock: clock, note: note, asked: asked)
     }
 
     /// Nothing to do: without keys, until the keyring or the setting is another one.
@@ -139,12 +140,28 @@ final class SyncWorker {
     }
 }
 
+/// Failures that only a person can put right, so that he hears of each once, however often the keyring changes meanwhile.
+final class SyncProblems {
+    static let log = "log"
+
+    private var codes: [String: String] = [:]
+
+    /// - Parameter place: a vault's id in hex, or `log`.
+    func isNews(_ code: String, of place: String) -> Bool { codes.updateValue(code, forKey: place) != code }
+
+    func ended(_ place: String) { codes[place] = nil }
+}
+
 /// Something that a person may want to know at once.
 package enum SyncNews: Equatable {
     /// Another device was added to the account.
     case deviceAdded(name: String)
     /// Somebody says that he is a new device of the account; what he shows to be compared.
     case deviceAsks(digits: String)
+    /// People wrote to this account, or shared vaults with it, and wait for a word of its person: so many of each that are new.
+    case peopleWait(letterCount: Int, vaultCount: Int)
+    /// Something about people that the person should hear of.
+    case people(words: String, isLoud: Bool)
     /// Syncing goes on only after a person has looked; why.
     case needsAttention(words: String)
     /// A browser was given something of a host.

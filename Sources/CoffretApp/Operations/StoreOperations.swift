@@ -133,6 +133,7 @@ extension StoreRead: PerformedOperation {
         if answer.isSynced { answer.headCode = try desk.store.headCode(of: vault) }
         answer.isRemembered = desk.store.keyring.instanceStatus == .current
         answer.isOlderCopy = vault.isOlderCopy
+        answer.people = desk.deviceRecords.waitingForPerson.map { PeopleWaiting($0) }
         // Files of a synced vault may lie at the server; of those that are here, size and head are looked at.
         answer.faultyFiles = try vault.faultyAttachments(reads: false)
             .filter { !answer.isSynced || $0.fault != .missing }.map { FaultyFileMessage($0) }

@@ -28,6 +28,14 @@ extension SyncRead: PerformedOperation {
     }
 }
 
+extension PeopleWaiting {
+    init(_ waiting: WaitingForPerson) {
+        self.init()
+        (letters, vaults) = (waiting.letterCount, waiting.vaultCount)
+        (help, requests) = (waiting.helpCount, waiting.requestCount)
+    }
+}
+
 extension VaultSyncState {
     fileprivate init(_ record: VaultRecord, on desk: StoreDesk, _ head: [UInt8]?) throws {
         self.init()

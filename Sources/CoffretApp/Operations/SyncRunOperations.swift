@@ -47,6 +47,8 @@ private struct VaultsSync {
     /// Vaults that an earlier attempt has synced.
     private var done: [VaultID: SyncReport] = [:]
     private var added: Set<VaultID> = []
+    /// Vaults of which nothing was new.
+    private var resting: Set<VaultID> = []
     private var logProblem: (any Error)?
 
     init(_ request: SyncRun, _ desk: StoreDesk) {
@@ -97,7 +99,20 @@ private struct VaultsSync {
         readLog(behind: outcomes, sync)
         try receiveAnswers(sync)
         try lookAtCircles(sync)
+        noteRests(outcomes, sync)
         return outcomes
+    }
+
+    /// Remembers which vaults need nothing, so that the next sync asks for all of them at once.
+    private func noteRests(_ outcomes: [VaultOutcome], _ sync: AccountSync) {
+        guard logProblem == nil, request.isServerRestored != true else { return }
+        for outcome in outcomes where !resting.contains(outcome.record.vaultID) {
+            guard case .success(let report) = outcome.report, case .success(let files) = outcome.files,
+                files.problems.isEmpty
+            else { continue }
+            // Without it the next sync does more.
+            try? sync.noteRest(of: outcome.record, report)
+        }
     }
 
     /// Logs in, and follows the account.
@@ -108,6 +123,7 @@ private struct VaultsSync {
             try desk.follow(sync.account)
             added.formUnion(try sync.receiveKeys().added)
             if isRestored { try sync.account.restorePlaces() }
+            if request.vault == nil, !isRestored { try sync.askForHeads() }
         } catch {
             sync.account.connection.logOut()
             throw error
@@ -128,6 +144,13 @@ private struct VaultsSync {
             let report: SyncReport
             if let known = done[record.vaultID] {
                 report = known
+            } else if let rest = try sync.rest(of: record) {
+                var quiet = SyncReport()
+                (quiet.serverHead, quiet.version) = (rest.head, rest.version)
+                resting.insert(record.vaultID)
+                sync.note(record, nil)
+                done[record.vaultID] = quiet
+                return VaultOutcome(record: record, report: .success(quiet))
             } else {
                 var options = SyncOptions()
                 options.acceptsRestoredServer = request.isServerRestored == true
@@ -160,12 +183,14 @@ private struct VaultsSync {
         guard request.vault == nil else { return }
         let circles = CircleDesk(desk: desk, sync: sync)
         if request.isServerRestored == true { try circles.restore() }
-        for news in try circles.look() {
-            if news.isLoud {
-                desk.surroundings.person?.warn(news.words)
-            } else {
-                desk.surroundings.person?.note(news.words)
-            }
+        for news in try circles.look() { tell(news) }
+    }
+
+    private func tell(_ news: PeopleNotice) {
+        if news.isLoud {
+            desk.surroundings.person?.warn(news.words)
+        } else {
+            desk.surroundings.person?.note(news.words)
         }
     }
 
@@ -173,7 +198,8 @@ private struct VaultsSync {
     private mutating func readLog(behind outcomes: [VaultOutcome], _ sync: AccountSync) {
         let isFollowed =
             request.vault == nil && outcomes.allSatisfy { if case .success = $0.report { true } else { false } }
-        guard isFollowed else { return }
+        // Where nothing is new anywhere, the log was read when that was found out.
+        guard isFollowed, outcomes.contains(where: { !resting.contains($0.record.vaultID) }) else { return }
         do {
             try sync.readKeyLog(isRestored: request.isServerRestored == true)
         } catch  where SyncTrouble.isTransient(error) {
@@ -191,6 +217,7 @@ private struct VaultsSync {
             let record = outcomes[index].record
             do {
                 let both = try report.followed(by: sync.sync(record, SyncOptions()))
+                resting.remove(record.vaultID)
                 done[record.vaultID] = both
                 outcomes[index].report = .success(both)
             } catch {
@@ -340,11 +367,10 @@ private struct StorePosition: Equatable {
 
     init(_ desk: StoreDesk) throws {
         let layout = desk.store.layout
-        var parts = [Self.keyring: Self.hash([layout.keyringPath])]
-        parts[Self.sync] = Self.hash(Self.files(of: desk.deviceRecords.folder))
+        var parts = [Self.keyring: FileStamps.hash([layout.keyringPath])]
+        parts[Self.sync] = FileStamps.hash(FileStamps.files(of: desk.deviceRecords.folder))
         for record in try desk.vaultRecords {
-            parts[record.vaultID.hex] = Self.hash(
-                Self.files(of: PathText.join(layout.vaultPath(record.vaultID), "journal")))
+            parts[record.vaultID.hex] = FileStamps.journal(of: record.vaultID, layout)
         }
         self.parts = parts
     }
@@ -358,20 +384,4 @@ private struct StorePosition: Equatable {
     }
 
     var text: String { parts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ") }
-
-    private static func files(of folder: String) -> [String] {
-        let names = ((try? PosixFileSystem().list(folder)) ?? []).map(\.name).sorted()
-        return names.map { PathText.join(folder, $0) }
-    }
-
-    private static func hash(_ paths: [String]) -> String {
-        var text = ""
-        for path in paths {
-            var information = stat()
-            guard unsafe stat(path, &information) == 0 else { continue }
-            let time = information.st_mtim
-            text += "\(path) \(information.st_ino) \(information.st_size) \(time.tv_sec).\(time.tv_nsec)\n"
-        }
-        return Hex.encode(BLAKE2b.hash(Array(text.utf8), byteCount: 16).prefix(6))
-    }
 }

@@ -34,8 +34,10 @@ struct CircleFile {
     }
 
     /// All circles that this device remembers.
-    static func circles(of store: Store) -> [VaultID] {
-        let names = ((try? store.fileSystem.list(store.layout.path)) ?? []).map(\.name)
+    static func circles(of store: Store) -> [VaultID] { circles(in: store.layout, store.fileSystem) }
+
+    static func circles(in layout: StoreLayout, _ fileSystem: any FileSystem) -> [VaultID] {
+        let names = ((try? fileSystem.list(layout.path)) ?? []).map(\.name)
         return names.filter { $0.hasPrefix(prefix) }.compactMap { name in
             (try? Hex.decode(String(name.dropFirst(prefix.count)))).flatMap { VaultID($0) }
         }

@@ -9,13 +9,6 @@ internal import CoffretSharing
 internal import CoffretTerminal
 internal import CoffretTrust
 
-/// Something about a circle that a person should hear of.
-package struct CircleNotice: Equatable, Sendable {
-    package let words: String
-    /// Whether it cannot wait: somebody asks for an account.
-    package let isLoud: Bool
-}
-
 extension CircleDesk {
     /// How often contacts are asked by themselves whether they have their shares: every 90 days.
     private static let testTime: Milliseconds = 90 * 86_400_000
@@ -23,10 +16,10 @@ extension CircleDesk {
     private static let pauseTime: Milliseconds = 3_600_000
 
     /// Follows all circles, takes shares, answers who asks for them, and says what is new or open.
-    func look() throws -> [CircleNotice] {
+    func look() throws -> [PeopleNotice] {
         let names = try desk.personNames()
-        var news = try receiveShares().map { _ in
-            CircleNotice(words: "a share came for which you are a recovery contact", isLoud: false)
+        var news = try receiveShares().map { id in
+            PeopleNotice(.circle, id.bytes + Array("share".utf8), "a share came for which you are a recovery contact")
         }
         let own = try own
         for id in try known() {
@@ -35,23 +28,23 @@ extension CircleDesk {
             } catch  where !SyncTrouble.isTransient(error) {
                 // A fault of one circle keeps nobody from hearing of the others.
                 news.append(
-                    CircleNotice(
-                        words: "recovery contacts cannot be followed: \(id.hex.prefix(8)) (\(FailureCode.of(error)))",
-                        isLoud: true))
+                    PeopleNotice(
+                        .circle, id.bytes + Array(FailureCode.of(error).utf8), isLoud: true,
+                        "recovery contacts cannot be followed: \(id.hex.prefix(8)) (\(FailureCode.of(error)))"))
             }
         }
         return news
     }
 
-    private func look(at id: VaultID, _ names: PersonNames, _ own: ChainID) throws -> [CircleNotice] {
+    private func look(at id: VaultID, _ names: PersonNames, _ own: ChainID) throws -> [PeopleNotice] {
         if let circle = try follow(id) {
             return try circle.isOwn(own) ? lookAtOwn(circle, names) : lookAtOther(circle, names, own)
         }
         guard try vault.circles().contains(id) else { return [] }
         return [
-            CircleNotice(
-                words: "the server shows recovery contacts no more that you have or help: \(id.hex.prefix(8))",
-                isLoud: false)
+            PeopleNotice(
+                .circle, id.bytes + Array("hidden".utf8),
+                "the server shows recovery contacts no more that you have or help: \(id.hex.prefix(8))")
         ]
     }
 
@@ -59,28 +52,28 @@ extension CircleDesk {
         names[account].map { "\"\(TextWidth.displaySafe($0))\"" } ?? String(account.hex.prefix(8))
     }
 
-    private func lookAtOwn(_ circle: FollowedCircle, _ names: PersonNames) throws -> [CircleNotice] {
+    private func lookAtOwn(_ circle: FollowedCircle, _ names: PersonNames) throws -> [PeopleNotice] {
         if circle.isReady {
             return [
-                CircleNotice(
-                    words:
-                        "all your recovery contacts have accepted: coffret recovery contacts add gives them their shares",
-                    isLoud: false)
+                PeopleNotice(
+                    .circle, circle.id.bytes + Array("ready".utf8),
+                    "all your recovery contacts have accepted: coffret recovery contacts add gives them their shares")
             ]
         }
         guard circle.serves else { return [] }
         var news = circle.openRequests.map { request in
-            CircleNotice(
-                words:
-                    "somebody asks your recovery contacts for your account: \(words(request.accountID, names)) recorded the "
-                    + "request \(Hex.encode(request.request.bytes.prefix(4))). If that is not you: coffret recovery contacts forbid",
-                isLoud: true)
+            PeopleNotice(
+                .request, circle.id.bytes + request.request.bytes, isLoud: true,
+                "somebody asks your recovery contacts for your account: \(words(request.accountID, names)) recorded the "
+                    + "request \(Hex.encode(request.request.bytes.prefix(4))). If that is not you: coffret recovery contacts forbid"
+            )
         }
         for account in circle.contacts where circle.view.members[account] == nil {
             news.append(
-                CircleNotice(
-                    words: "\(words(account, names)) is your recovery contact no more; choose new ones: "
-                        + "coffret recovery contacts rm, then add", isLoud: false))
+                PeopleNotice(
+                    .circle, circle.id.bytes + account.bytes,
+                    "\(words(account, names)) is your recovery contact no more; choose new ones: "
+                        + "coffret recovery contacts rm, then add"))
         }
         if sync.clock.now &- (try vault.asked(in: circle.id) ?? 0) > Self.testTime { _ = try ask(circle) }
         return news
@@ -88,25 +81,23 @@ extension CircleDesk {
 
     private func lookAtOther(
         _ circle: FollowedCircle, _ names: PersonNames, _ own: ChainID
-    ) throws -> [CircleNotice] {
+    ) throws -> [PeopleNotice] {
         // Strangers make no noise.
         guard let member = circle.view.members[own], let name = names[circle.view.founder] else { return [] }
         let who = "\"\(TextWidth.displaySafe(name))\""
         guard member.hasAccepted else {
             return [
-                CircleNotice(
-                    words:
-                        "\(who) asks you to be a recovery contact: coffret recovery help \(TextWidth.displaySafe(name))",
-                    isLoud: false)
+                PeopleNotice(
+                    .help, circle.id.bytes,
+                    "\(who) asks you to be a recovery contact: coffret recovery help \(TextWidth.displaySafe(name))")
             ]
         }
         try answer(circle, own)
         return circle.openRequests.map { request in
-            CircleNotice(
-                words:
-                    "somebody asks for the account of \(who): \(words(request.accountID, names)) recorded the request "
-                    + "\(Hex.encode(request.request.bytes.prefix(4))). Reach \(who) in a way that you know, and ask",
-                isLoud: true)
+            PeopleNotice(
+                .request, circle.id.bytes + request.request.bytes, isLoud: true,
+                "somebody asks for the account of \(who): \(words(request.accountID, names)) recorded the request "
+                    + "\(Hex.encode(request.request.bytes.prefix(4))). Reach \(who) in a way that you know, and ask")
         }
     }
 

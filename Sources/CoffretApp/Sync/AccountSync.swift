@@ -27,6 +27,8 @@ package final class AccountSync {
     private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
     /// By which files come in the background: breaking one off costs changes no new connection.
     private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
+    /// As the server said before this device followed anything, until a vault is synced.
+    var heads: [VaultID: ZoneHeads.Entry] = [:]
     /// Vaults of which others state what is not there.
     private var stated: Set<VaultID> = []
     /// Checkpoints of the server's log in entries that came, since the log was read.

@@ -40,6 +40,7 @@ enum StatusCommand {
             "byteCount": .integer(state.byteCount), "recoveryKeyCount": .integer(state.recoveryKeyCount),
             "synced": .bool(state.isSynced), "headCode": state.headCode.map { .string($0) },
             "sync": vault.map(json), "agentSync": state.isSynced ? SyncStatus.json(agent) : nil,
+            "people": state.people.map(json),
             "serverVersion": vault?.serverVersion.map { .string($0) },
             "faultyAttachments": .array(state.faultyFiles.map(\.json)),
             "devices": vault.map { .array($0.devices.map(\.json)) },
@@ -61,6 +62,7 @@ enum StatusCommand {
             if state.isSynced, let words = SyncStatus.words(agent, nowMilliseconds: context.nowMilliseconds) {
                 table.add(["Agent's sync", words])
             }
+            for line in state.people.map(words) ?? [] { table.add(["For you", line]) }
             if let code = state.headCode {
                 table.add(["Head code", "\(code), the same on all devices after coffret sync"])
             }
@@ -91,6 +93,32 @@ enum StatusCommand {
             "isSweepDue": .bool(vault.isSweepDue == true), "isHistoryPending": .bool(vault.isHistoryPending == true),
             "problem": vault.problem.map { .string($0) } ?? .null,
         ])
+    }
+
+    private static func json(_ people: PeopleWaiting) -> JSONValue {
+        .fields([
+            "letters": .integer(people.letters), "vaults": .integer(people.vaults), "help": .integer(people.help),
+            "requests": .integer(people.requests),
+        ])
+    }
+
+    /// Who waits for a word of the person, and the command that shows more.
+    private static func words(_ people: PeopleWaiting) -> [String] {
+        var lines: [String] = []
+        if people.requests > 0 {
+            lines.append("somebody asks recovery contacts for an account: coffret recovery contacts ls")
+        }
+        if people.help > 0 {
+            let who = people.help == 1 ? "somebody asks" : "\(people.help) people ask"
+            lines.append("\(who) for your help as a recovery contact: coffret recovery contacts ls")
+        }
+        if people.letters > 0 {
+            lines.append("\(NumberText.counted(people.letters, "letter")): coffret contact requests")
+        }
+        if people.vaults > 0 {
+            lines.append("\(NumberText.counted(people.vaults, "vault")) shared with you: coffret share requests")
+        }
+        return lines
     }
 
     private static func wayBack(_ state: StoreRead.Answer) -> String {

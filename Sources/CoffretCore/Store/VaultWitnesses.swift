@@ -14,7 +14,7 @@ internal import CoffretStorage
 /// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, is
 /// written with each sync: CBOR [2, statement of one head (Spec/history.md section 3), time]. `stated`, kind 1,
 /// is written with an entry: CBOR [1, [* [vault id, head]]], the witnesses that this instance recorded last here.
-/// `log-note` is kind 3 (`VaultLogNotes`). Spec: Spec/sync.md, Spec/log.md.
+/// `log-note` is kind 3 (`VaultLogNotes`), `rest` kind 4 (`VaultRest`). Spec: Spec/sync.md, Spec/log.md.
 struct VaultWitnesses {
     private static let byteCountMax = 32 << 10
     private static let statedCountMax = 256
@@ -23,6 +23,7 @@ struct VaultWitnesses {
         case head = 0
         case stated = 1
         case logNote = 3
+        case rest = 4
     }
 
     struct Head: Equatable {
@@ -48,6 +49,7 @@ struct VaultWitnesses {
         case .head: PathText.join(layout.vaultPath(vault), "zone-head")
         case .stated: PathText.join(layout.vaultPath(vault), "stated")
         case .logNote: PathText.join(layout.vaultPath(vault), "log-note")
+        case .rest: PathText.join(layout.vaultPath(vault), "rest")
         }
     }
 

@@ -63,6 +63,9 @@ extension RouteTable {
         .owned("GET", "/v1/memberships", "memberships.list", .reading) { service, _, owner in
             ServerResponse(200, try service.store.memberships(of: owner))
         },
+        .owned("GET", "/v1/heads", "heads.list", .reading) { service, _, owner in
+            ServerResponse(200, try service.store.heads(for: owner))
+        },
         .owned("GET", "/v1/letters", "letters.read", .reading) { service, _, owner in
             ServerResponse(200, try service.store.letters(for: owner))
         },

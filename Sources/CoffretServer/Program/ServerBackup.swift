@@ -18,7 +18,7 @@ extension ServerCommands {
         ("branches", 3, ["account", "branch", "seq", "link", "added"]),
         ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry", "sponsor"]),
         ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq"]),
-        ("vaults", 1, ["number", "links", "epoch", "oldest", "word", "people"]),
+        ("vaults", 1, ["number", "links", "epoch", "oldest", "word", "people", "words"]),
         ("members", 2, ["number", "account", "role", "accepted", "since"]),
         ("steps", 2, ["number", "seq", "hash", "account", "device", "payer", "sort", "time"]),
         ("objects", 2, ["number", "seq", "address", "digest", "account", "data"]),

@@ -2,7 +2,7 @@
 // hold is what Docs/server.md says the server learns.
 
 enum ServerSchema {
-    static let version: Int64 = 6
+    static let version: Int64 = 7
 
     /// `BYTES` and `NUMBER` stand for the database's types: bytes, and a key that counts up and is given to no second row.
     /// Of an object that was swept `seq` is below 0, of a chunk `created`. `challenges` holds those that were spent.
@@ -42,9 +42,10 @@ enum ServerSchema {
         CREATE INDEX collections_of_account ON collections(account);
         """
 
-    /// Of each vault its newest member link, the push that set its head, and a number that grows with the chains of its
-    /// people; who has which right, and by which link; when each member link came; when a device acknowledged last; all older
-    /// keys under the newest, and for each member a letter with that, which is empty when it was taken.
+    /// Of each vault its newest member link, the push that set its head, a number that grows with the chains of its
+    /// people, and one that grows with words of devices and letters; who has which right, and by which link; when each
+    /// member link came; when a device acknowledged last; all older keys under the newest, and for each member a letter
+    /// with that, which is empty when it was taken.
     /// Times are those of `StoreAge`.
     ///
     /// Of people: letters that wait, who may write to whom and add whom, until when (the largest number: without end), and
@@ -54,7 +55,7 @@ enum ServerSchema {
     /// swept `account` is who pays when it comes back, `sweeper` the device's account.
     private static let sharedTables = """
         CREATE TABLE vaults(number BIGINT NOT NULL PRIMARY KEY, links BIGINT NOT NULL, epoch BIGINT NOT NULL,
-            oldest BIGINT NOT NULL, word BYTES NOT NULL, people BIGINT NOT NULL);
+            oldest BIGINT NOT NULL, word BYTES NOT NULL, people BIGINT NOT NULL, words BIGINT NOT NULL);
         CREATE TABLE members(number BIGINT NOT NULL, account BYTES NOT NULL, role BIGINT NOT NULL, accepted BIGINT NOT NULL,
             since BIGINT NOT NULL, PRIMARY KEY(number, account));
         CREATE INDEX members_by_account ON members(account);

@@ -109,6 +109,27 @@ extension ServerStore {
             })
     }
 
+    /// How each vault of an account stands, in one look-up.
+    package func heads(for owner: SessionOwner) throws -> ZoneHeads {
+        let rows = try database.lookUp(
+            """
+            SELECT z.zone, z.head, z.seq, v.people, v.words
+            FROM members m JOIN zones z ON z.number = m.number JOIN vaults v ON v.number = m.number
+            WHERE m.account = $1 AND LENGTH(z.account) > 0 ORDER BY m.number LIMIT \(ServerLimits.membershipCountMax)
+            """, [.bytes(owner.accountID)])
+        return ZoneHeads(
+            rows.map { row in
+                ZoneHeads.Entry(
+                    zone: row[0].bytes, head: row[1].bytes.isEmpty ? nil : row[1].bytes, cursor: cursor(row[2].int),
+                    people: UInt64(row[3].int), words: UInt64(row[4].int))
+            })
+    }
+
+    /// A word of a device, or a letter with a key, came to a vault or went.
+    func noteWord(in zone: Int64, _ session: any SQLSession) throws {
+        try session.run("UPDATE vaults SET words = words + 1 WHERE number = $1", .int(zone))
+    }
+
     /// The account whose id begins with some bits; none if there is no one or if there are several.
     ///
     /// - Parameters:

@@ -111,6 +111,7 @@ extension ServerStore {
             try charge(owner.accountID, Int64(letter.bytes.count) + Self.rowByteCount, session, .small)
             told.append(letter.recipient)
         }
+        if !told.isEmpty { try noteWord(in: zone, session) }
         try tell(told, .letter, session)
     }
 
@@ -132,6 +133,7 @@ extension ServerStore {
         let zone = try session.first("SELECT number FROM zones WHERE zone = $1", .bytes(id))
         guard let number = zone?[0].int else { return }
         try dropLetters(in: number, "account = $2", [.bytes(account)], session)
+        try noteWord(in: number, session)
     }
 
     /// Letters with a vault's key, before the transaction: their signatures are the longest part.

@@ -65,7 +65,7 @@ extension ServerStore {
             chain.foundation.purpose?.terms == nil ? (Int64(rights.epoch), Int64(rights.oldestEpoch)) : (0, 0)
         try session.run(
             """
-            INSERT INTO vaults(number, links, epoch, oldest, word, people) VALUES($1, $2, $3, $4, $5, 1)
+            INSERT INTO vaults(number, links, epoch, oldest, word, people, words) VALUES($1, $2, $3, $4, $5, 1, 0)
             ON CONFLICT(number) DO UPDATE SET links = excluded.links, epoch = excluded.epoch, oldest = excluded.oldest,
                 people = vaults.people + 1
             """, .int(zone), .int(Int64(chain.count)), .int(epochs.0), .int(epochs.1), .bytes([]))

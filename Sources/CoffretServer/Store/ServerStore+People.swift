@@ -153,6 +153,7 @@ extension ServerStore {
                 [.bytes(owner.accountID), .bytes(id)])
             guard let row = rows.first else { throw ServerFailure(.objectUnknown) }
             try charge(row[0].bytes, -row[1].int - Self.rowByteCount, session)
+            try tell([owner.accountID], .letter, session)
         }
     }
 

@@ -63,7 +63,8 @@ extension ServerStore {
         try session.run(
             "INSERT INTO members(number, account, role, accepted, since) VALUES($1, $2, 1, 1, 0)", number, account)
         try session.run(
-            "INSERT INTO vaults(number, links, epoch, oldest, word, people) VALUES($1, 1, 1, 1, $2, 0)", number,
+            "INSERT INTO vaults(number, links, epoch, oldest, word, people, words) VALUES($1, 1, 1, 1, $2, 0, 0)",
+            number,
             .bytes([]))
         // A vault's id is the hash of the link that founds it.
         try session.run(
@@ -280,6 +281,7 @@ extension ServerStore {
                 INSERT INTO acks(number, account, device, time, data) VALUES($1, $2, $3, $4, $5)
                 ON CONFLICT(number, account, device) DO UPDATE SET time = excluded.time, data = excluded.data
                 """, .int(zone.number), .bytes(owner.accountID), .bytes(owner.deviceID), .int(time), .bytes(bytes))
+            try noteWord(in: zone.number, session)
         }
     }
 

@@ -154,6 +154,7 @@ package struct StoreRead: StoreOperation {
         package var isRemembered = true
         package var isOlderCopy = false
         package var faultyFiles: [FaultyFileMessage] = []
+        package var people: PeopleWaiting?
 
         package init() {}
         package static let layout = RecordLayout<Self>(
@@ -173,7 +174,8 @@ package struct StoreRead: StoreOperation {
             RecordField(
                 "remembered", \.isRemembered, "whether this machine remembers the store, which was not copied here"),
             RecordField("olderCopy", \.isOlderCopy, "the vault is older than this machine remembers"),
-            RecordField("faultyFiles", \.faultyFiles, "files of items that are damaged or missing"))
+            RecordField("faultyFiles", \.faultyFiles, "files of items that are damaged or missing"),
+            RecordField("people", \.people, "who waits for a word of the person, as the agent saw it last"))
     }
 }
 

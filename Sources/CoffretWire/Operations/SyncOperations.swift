@@ -37,6 +37,24 @@ package struct SyncRead: StoreOperation {
     }
 }
 
+/// People who wait for a word of a store's person.
+package struct PeopleWaiting: Record {
+    package static let recordName = "people-waiting"
+    package static let refusesUnknownFields = false
+
+    package var letters = 0
+    package var vaults = 0
+    package var help = 0
+    package var requests = 0
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("letters", \.letters, "requests and answers of people who want to be contacts"),
+        RecordField("vaults", \.vaults, "vaults that others share with the account"),
+        RecordField("help", \.help, "people who ask for help as a recovery contact"),
+        RecordField("requests", \.requests, "requests of recovery contacts for an account, that nobody has forbidden"))
+}
+
 /// How a vault stands to the server and to the other devices.
 package struct VaultSyncState: Record {
     package static let recordName = "vault-sync"

@@ -56,6 +56,43 @@ package struct LogHead: ServerMessage, CBORRecord {
         where: { ($0.address == nil) == ($0.word == nil) })
 }
 
+/// `GET /v1/heads`: [[zone, head or empty, cursor, people, words]…], of all vaults of the account.
+package struct ZoneHeads: ServerMessage {
+    package struct Entry: Equatable, Sendable, CBORRecord {
+        package let zone: [UInt8]
+        package let head: [UInt8]?
+        package let cursor: [UInt8]
+        /// As in `LogHead`.
+        package let people: UInt64
+        /// One more with each word that a device left, and another number whenever a letter with the vault's key came or went.
+        package let words: UInt64
+
+        package init(zone: [UInt8], head: [UInt8]?, cursor: [UInt8], people: UInt64, words: UInt64) {
+            self.zone = zone
+            self.head = head
+            self.cursor = cursor
+            self.people = people
+            self.words = words
+        }
+
+        package static let layout = CBORLayout(
+            Self.init, CBORField("zone", \.zone, .zone), CBORField("head", \.head, .addressOrEmpty),
+            CBORField("cursor", \.cursor, .cursor), CBORField("people", \.people, .unsigned),
+            CBORField("words", \.words, .unsigned))
+    }
+
+    package let entries: [Entry]
+
+    package init(_ entries: [Entry]) { self.entries = entries }
+
+    package static let form = CBORForm<Entry>.record.list(countMax: ServerLimits.membershipCountMax)
+    package static var notation: String { form.notation }
+
+    package func encode(to encoder: inout CBOREncoder) { Self.form.encode(entries, &encoder) }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) { entries = try Self.form.decode(&decoder) }
+}
+
 /// `GET /v1/zones/{zone}/collections?after=NEXT`: what was collected, as it was signed, the oldest first: [next, [[account(32),
 /// device(16), link(32), [object address(32)…], [chunk address(32)…], signature(64)]…]].
 package struct CollectionRecords: ServerMessage, CBORRecord {

@@ -91,7 +91,7 @@ package enum ServerEvent: ServerMessage {
     case pairing(accountID: [UInt8])
     /// The account's own membership in a vault: it was added, has another role, accepted, or is no member any more.
     case membership(zone: [UInt8])
-    /// A letter from somebody waits, or one with a vault's key.
+    /// A letter from somebody waits or was deleted, or one with a vault's key came.
     case letter
     /// Somebody waits on the relay and asks this device for a value.
     case ask(accountID: [UInt8])
