@@ -47,14 +47,21 @@ const pauseMilliseconds = 4_000;
 const steadyMilliseconds = 60_000;
 /** A locked note has no draft: its text is saved at once. */
 const lockedMilliseconds = 1_000;
-/** A draft follows a key after the first, and is never older than the second. */
+/** A draft follows a key after the first, and is never older than the second and what it waits for an idle moment. */
 const draftMilliseconds = 400;
-const draftMillisecondsMax = 1_000;
+const draftMillisecondsMax = 900;
+const idleMillisecondsMax = 100;
 /** Drafts that this page may find in the note as changes that another program has made of them. */
 const sentCountMax = 8;
 
-/** Words of a text of so many letters are counted with each key. */
+/** A text of so many letters is put together and counted with each key, a longer one in a pause of the typing. */
 const countedAtOnce = 20_000;
+
+/**
+ * Does something between two frames, where the engine says when that is.
+ * @param {() => void} body
+ */
+const whenIdle = (body) => { if ("requestIdleCallback" in globalThis) requestIdleCallback(body, { timeout: idleMillisecondsMax }); else body(); };
 
 const newDraftName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -119,8 +126,8 @@ export class NoteEditor {
     this.editor.on("cursorActivity", () => this.moved());
     this.editor.on("mousedown", (/** @type {any} */ _, /** @type {MouseEvent} */ event) => this.followed(event));
     this.pictures = new LinePictures(this.editor, item.attachments, loadPicture, picturesMoved);
-    this.showState();
     this.count();
+    this.showState();
   }
 
   /**
@@ -167,13 +174,16 @@ export class NoteEditor {
 
   get isChanged() { return this.text !== this.base; }
 
+  /** Whether the text was put together since the last key. Where it was not, it is taken for another one than before. */
+  get isKnown() { return this.editor.changeGeneration() === this.textGeneration; }
+
   changed() {
     clearTimeout(this.countTimer);
-    // The words of a long text are counted in a pause of the typing.
-    if (this.text.length < countedAtOnce) this.count(); else this.countTimer = setTimeout(() => this.count(), 300);
-    // Where all of it was taken back, a draft still says otherwise.
-    if (!this.isChanged && this.kept === this.base) return;
+    if (this.textNow.length < countedAtOnce) this.count();
+    else this.countTimer = setTimeout(() => { this.count(); if (!this.isChanged) this.showState(); }, 300);
     this.showState();
+    // Where all of it was taken back, a draft still says otherwise.
+    if (this.isKnown && !this.isChanged && this.kept === this.base) return;
     const now = Date.now();
     if (!this.firstChange) this.firstChange = now;
     clearTimeout(this.timer);
@@ -186,7 +196,7 @@ export class NoteEditor {
     if (this.isLocked) return;
     if (!this.firstUnkept) this.firstUnkept = now;
     clearTimeout(this.draftTimer);
-    this.draftTimer = setTimeout(() => { this.keeping = this.keeping.then(() => this.keep()); }, Math.max(0, Math.min(draftMilliseconds, this.firstUnkept + draftMillisecondsMax - now)));
+    this.draftTimer = setTimeout(() => whenIdle(() => { this.keeping = this.keeping.then(() => this.keep()); }), Math.max(0, Math.min(draftMilliseconds, this.firstUnkept + draftMillisecondsMax - now)));
   }
 
   /** Keeps what was typed as a draft. Drafts and saves of one note are never on their way at once. */
@@ -210,10 +220,11 @@ export class NoteEditor {
   /** @param {string} [failure] */
   showState(failure) {
     // With each key: only something else is drawn.
-    const dot = failure ? "dot bad" : this.isChanged || this.isSaving ? "dot wait" : "dot";
-    if (this.kept !== this.text) this.status.removeAttribute("title");
+    const isWaiting = this.isSaving || !this.isKnown || this.isChanged;
+    const dot = failure ? "dot bad" : isWaiting ? "dot wait" : "dot";
+    if (!this.isKnown || this.kept !== this.text) this.status.removeAttribute("title");
     if (this.dot.className !== dot) this.dot.className = dot;
-    const said = failure ? `${words.notSaved}: ${failure}` : this.isChanged || this.isSaving ? words.saving : `Saved ${whenExactly(this.savedAt).replace(/^today /, "")}`;
+    const said = failure ? `${words.notSaved}: ${failure}` : isWaiting ? words.saving : `Saved ${whenExactly(this.savedAt).replace(/^today /, "")}`;
     if (this.status.textContent !== said) this.status.textContent = said;
   }
 

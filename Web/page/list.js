@@ -168,8 +168,9 @@ function excerpt(item) {
 
 function draw() {
   const seen = Math.ceil(rows.clientHeight / rowHeight());
-  const from = Math.max(0, firstSeen() - 4);
-  const to = Math.min(total, from + seen + 9);
+  const first = firstSeen();
+  const from = Math.max(0, first - 4);
+  const to = Math.min(total, first + seen + 5);
   const shift = rows.scrollTop - rows.scrollTop * scale();
   const nodes = [];
   for (let at = from; at < to; at++) {
