@@ -26,7 +26,7 @@ struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 
         func enqueue(_ job: consuming ExecutorJob) {
             let job = UnownedJob(job)
-            let thread = Thread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+            let thread = Thread { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
             thread.stackSize = 8 << 20
             thread.start()
         }

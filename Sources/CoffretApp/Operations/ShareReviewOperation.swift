@@ -8,8 +8,10 @@ internal import CoffretCrypto
 internal import CoffretHistory
 internal import CoffretKeys
 internal import CoffretLogs
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretTrust
 package import CoffretWire
 
