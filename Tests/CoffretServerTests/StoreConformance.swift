@@ -528,7 +528,7 @@ struct ServerStoreTests {
         #expect(throws: ServerFailure(.dataDirectory)) { try open() }
         try ServerStore.initialize(database, random: SystemRandomSource())
         _ = try open()
-        for version in ["05", "07"] {
+        for version in ["06", "08"] {
             try database.write { session in
                 try session.script("UPDATE meta SET value = x'\(version)' WHERE name = x'76657273696f6e'")
             }
