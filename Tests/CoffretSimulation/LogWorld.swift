@@ -44,8 +44,6 @@ package enum LogWorldFault: CaseIterable, Sendable {
     case diskForgets
     /// Chunks of files are acknowledged, and are nowhere.
     case losesChunks
-    /// Whoever opens a store reads entries of before.
-    case readsPast
     /// Nothing is deleted for good.
     case keepsClearText
     /// The server answers whoever asks.
