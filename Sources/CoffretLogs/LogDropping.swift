@@ -192,7 +192,8 @@ extension LogRepository {
         let meet = { (name: BlobName) in live.insert(name).inserted }
         let roots = try ask { (machine) throws(StorageError) -> [BlobName] in
             var roots = [machine.baseRoot]
-            roots += machine.keptRoots
+            // Of an older tree a part may have gone before its link deleted for good: then it is not here.
+            for root in machine.keptRoots where try missingNames(ofTree: root).isEmpty { roots.append(root) }
             if let kept = try? KeptState(decoding: blobs.state.kept) {
                 try files.indexes.walk(files.indexes.stored(kept.index), visit: meet) { _ in }
                 try files.indexes.walk(files.indexes.stored(kept.items), visit: meet) { _ in }

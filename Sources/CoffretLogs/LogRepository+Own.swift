@@ -171,6 +171,7 @@ extension LogRepository {
             let isStart = tree.link == machine.droppedBelow
             return isStart ? machine.startRoot ?? tree.root : tree.root
         }
+        guard try missingNames(ofTree: root).isEmpty else { return [] }
         try files.facts.walk(files.facts.stored(root), visit: { _ in true }) { (fact) throws(StorageError) in
             if tree.purges[fact.key.entity] != nil { standing.insert(fact.key.entity) }
             guard tree.dots.contains(fact.dot), !kept.contains(fact.dot) else { return }

@@ -38,7 +38,9 @@ extension AccountSync {
     ///
     /// - Parameter report: of the one sync since `askForHeads`.
     package func noteRest(of record: VaultRecord, _ report: SyncReport) throws {
-        guard let before = heads.removeValue(forKey: record.vaultID), report.linkCount == 0, report.letterCount == 0
+        // Who could be sealed nothing today may have other keys by the next sync, which the vault's numbers do not tell.
+        guard let before = heads.removeValue(forKey: record.vaultID), report.linkCount == 0, report.letterCount == 0,
+            people.unsealed.isEmpty
         else { return }
         // Before the look: what is written from now on is news for the next sync.
         let files = stamp(of: record.vaultID)
