@@ -132,7 +132,7 @@ struct HiddenItemTests {
         "contact requests", "contact rm", "contact show", "contact verify",
         "share accept", "share add", "share decline", "share leave", "share ls", "share members", "share rescue",
         "share requests", "share review", "share rm", "share role", "share item", "share note", "share restart",
-        "share seen", "share activity", "share settings",
+        "share seen", "share activity", "share settings", "share undo",
         "secret-service on", "secret-service status", "server join", "server leave", "server log", "server status",
         "ssh-agent",
         "ssh-key import", "ssh-key new",
