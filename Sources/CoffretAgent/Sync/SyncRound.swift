@@ -323,9 +323,7 @@ final class SyncRound {
         // Not the server's doing.
         if isOver { return }
         socket = nil
-        sync = nil
-        connection = nil
-        serverHeads = [:]
+        (sync, connection, serverHeads) = (nil, nil, [:])
         let before = now
         let until = schedule.lost(isTransient: SyncTrouble.isTransient(error), at: before)
         let code = FailureCode.of(error)
@@ -436,6 +434,8 @@ final class SyncRound {
             schedule.noticed(id, .whole)
             return
         }
+        // With keys of before what others wrote since looks damaged: the next round has the new ones.
+        guard SyncWorker.generation(of: layout.path, fileSystem) == generation else { return isOver = true }
         sync?.note(record, error)
         if SyncTrouble.isDiskFull(error) { crowdedVaults.insert(id) } else { crowdedVaults.remove(id) }
         // Once, not with each attempt.
