@@ -154,7 +154,13 @@ class Chromium:
         return bool(state) and state.startswith("complete " + url)
 
     def in_page(self, expression):
-        return self.evaluate(self.session, expression)
+        try:
+            return self.evaluate(self.session, expression)
+        except RuntimeError as error:
+            # A page that goes while it is asked has no answer yet.
+            if "navigated" not in str(error):
+                raise
+            return None
 
     def do_in_page(self, statements):
         self.evaluate(self.session, statements + "; 0")
