@@ -81,7 +81,7 @@ private struct MemberReview {
     /// For whom it is spoken.
     let account: ChainID
     let numbers: [Int]
-    /// Nobody can say it for all any more: what is decided holds on this device (K8a).
+    /// The decision holds on this device alone, since nobody can say it for all any more (K8a).
     let isUnspoken: Bool
     private let desk: StoreDesk
     private let resting: [RestsOnExcluded]
@@ -146,7 +146,7 @@ private struct MemberReview {
 
     func items() throws -> [RescueMessage] { try messages(Set(resting.map(\.key.entity))) }
 
-    /// What others deleted for good and this device still has (P3).
+    /// Items that others deleted for good and this device still has (P3).
     func purges() throws -> [WaitingPurgeMessage] {
         let repository = try desk.vault(members.record).repository
         return try repository.waitingPurges(now: desk.store.environment.clock.now).map { link, remaining in

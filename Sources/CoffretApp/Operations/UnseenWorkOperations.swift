@@ -29,7 +29,7 @@ struct WorkBefore {
         return try body(vault)
     }
 
-    /// What came since, and counts.
+    /// The work that came since, and counts.
     func unseen(on desk: StoreDesk, by isMeant: (EntryContext) -> Bool) throws -> [UnseenWork] {
         try frontiers.compactMap { record, frontier in
             try Self.reading(record, on: desk) { vault in

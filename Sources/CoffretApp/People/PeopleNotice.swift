@@ -17,7 +17,7 @@ package struct PeopleNotice: Equatable, Sendable {
     }
 
     package let kind: Kind
-    /// What it is about: the same thing is told once.
+    /// Its subject: the same one is told once.
     package let subject: [UInt8]
     package let words: String
     package let isLoud: Bool
@@ -28,7 +28,7 @@ package struct PeopleNotice: Equatable, Sendable {
 }
 
 extension AccountSync {
-    /// Nobody is asked or told by it.
+    /// It asks and tells nobody.
     private var desk: StoreDesk {
         StoreDesk(store, DeskSurroundings(stateDirectory: store.environment.stateDirectory))
     }

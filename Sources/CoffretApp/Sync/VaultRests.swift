@@ -38,7 +38,7 @@ extension AccountSync {
     ///
     /// - Parameter report: of the one sync since `askForHeads`.
     package func noteRest(of record: VaultRecord, _ report: SyncReport) throws {
-        // Who could be sealed nothing today may have other keys by the next sync, which the vault's numbers do not tell.
+        // A person to whom nothing could be sealed may have other keys by the next sync, and the vault's numbers do not tell.
         guard let before = heads.removeValue(forKey: record.vaultID), report.linkCount == 0, report.letterCount == 0,
             people.unsealed.isEmpty
         else { return }
