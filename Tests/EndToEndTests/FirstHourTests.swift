@@ -32,6 +32,15 @@ struct FirstHourTests {
             CoffretRunner.executable, arguments, environment: environment, directory: world.runner.workPath)
     }
 
+    @Test("init where nobody can type says that a passphrase is missing, and not that a store is locked")
+    func nobodyToAsk() throws {
+        let runner = try CoffretRunner()
+        let refused = try runner.run(["init"], input: [], environment: ["COFFRET_PASSPHRASE_FILE": nil])
+        #expect(refused.exitCode == 69, "\(refused.exitCode)")
+        #expect(refused.errorText.contains("no terminal to ask for a passphrase at"), "\(refused.errorText)")
+        #expect(!refused.errorText.contains("locked"), "\(refused.errorText)")
+    }
+
     @Test("use 4: init keeps the store open, so that nobody is asked for the passphrase again, and says so")
     func openAfterInit() throws {
         guard AgentRunner.isAvailable else { return }

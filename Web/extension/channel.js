@@ -102,14 +102,19 @@ export async function openSession() {
     return open("session", head, pairing.key, concat(utf8("coffret/bridge/1"), pairing.id));
 }
 
-/** Has the agent ask the person for the passphrase. */
+/**
+ * Has the agent ask the person for the passphrase.
+ * @returns the host, which is closed by its page's end: while it runs the question can name the browser
+ */
 export async function unlock() {
     const host = new Host();
     try {
         await host.exchange({ unlock: true });
-    } finally {
+    } catch (error) {
         host.close();
+        throw error;
     }
+    return host;
 }
 
 export async function commitmentOf(hash, name, value) {

@@ -19,6 +19,7 @@ let session;
 let logins = [];
 let elsewhere;
 let end;
+let asking;
 
 const text = (words, kind = "") => node("p", { class: kind }, words);
 const action = (title, click, kind = "") => node("button", { class: kind, click: () => attempt(click) }, title);
@@ -59,7 +60,7 @@ function explain(code, error) {
 }
 
 async function openVault() {
-    await unlock();
+    asking = await unlock();
     show("unlocking", text(words.unlocking));
 }
 
@@ -240,7 +241,14 @@ async function generate() {
     show("generate", node("h1", {}, words.saveNew(front.host)), username.label, password.label, again, confirm);
 }
 
-addEventListener("pagehide", () => session?.close());
+addEventListener("pagehide", () => {
+    session?.close();
+    asking?.close();
+});
+// Enter in a field does what the form asks for, as in forms of pages. A key that is held from before does nothing.
+addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.repeat && !event.isComposing && event.target instanceof HTMLInputElement) document.querySelector("button.confirm")?.click();
+});
 function hold() {
     end = setTimeout(() => window.close(), lifetime);
 }

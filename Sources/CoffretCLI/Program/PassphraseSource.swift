@@ -85,7 +85,7 @@ struct PassphraseSource {
 
     /// As above, as it was typed.
     func chooseNewTyped(_ question: String) throws -> SecretBytes {
-        let prompt = try prompt()
+        let prompt = try prompt(isNew: true)
         while true {
             let first = try prompt.askSecret(question)
             if first.byteCount == 0 {
@@ -191,15 +191,17 @@ struct PassphraseSource {
         return try prompt.askSecret(question)
     }
 
-    private func prompt() throws -> TerminalPrompt {
+    /// - Parameter isNew: whether the person chooses one, so that nothing is locked yet.
+    private func prompt(isNew: Bool = false) throws -> TerminalPrompt {
         try? context.output.flush()
         guard let prompt = context.prompt() else {
+            let scripts = "for scripts use --passphrase-fd N, or name a file of mode 0600 in COFFRET_PASSPHRASE_FILE"
             throw CommandFailure(
-                .locked, .passphraseUnavailable,
-                "the store is locked, and there is no terminal to ask for the passphrase at",
-                hint:
-                    "coffret unlock at a terminal opens it for a while; for scripts use --passphrase-fd N, or name a file of mode 0600 in COFFRET_PASSPHRASE_FILE"
-            )
+                isNew ? .unavailable : .locked, .passphraseUnavailable,
+                isNew
+                    ? "there is no terminal to ask for a passphrase at"
+                    : "the store is locked, and there is no terminal to ask for the passphrase at",
+                hint: isNew ? scripts : "coffret unlock at a terminal opens it for a while; \(scripts)")
         }
         return prompt
     }
