@@ -4,6 +4,7 @@
 package import CoffretBase
 package import CoffretHistory
 package import CoffretStorage
+internal import CoffretTrust
 
 extension LogRepository {
     /// What would go below a checkpoint (G1, G2); nil: no base that is verified or believed covers it. A person is shown it.
@@ -184,16 +185,31 @@ extension LogRepository {
         return names
     }
 
+    /// G2a: trees of links whose purge this device may still carry out.
+    private func rootsOfWaitingPurges(_ machine: Machine, refused: Set<Int>) -> [BlobName] {
+        let members = machine.members
+        return (0...(machine.base ?? 0)).dropFirst().compactMap { link in
+            let signed = members.chain.links[link]
+            guard let checkpoint = signed.checkpoint, !checkpoint.purges.isEmpty, !refused.contains(link),
+                !machine.purged.contains(link), !members.isRevoked(signed.deviceID, of: signed.accountID),
+                members.chain.states[link - 1].members[signed.accountID]?.role == .owner
+            else { return nil }
+            return checkpoint.root
+        }
+    }
+
     /// All that the present, the base and the entries that are kept lead to.
     ///
     /// - Parameter going: entries that are taken to be dropped already.
     func liveBlobs(without going: Set<BlobName> = []) throws(StorageError) -> Set<BlobName> {
         var live: Set<BlobName> = []
         let meet = { (name: BlobName) in live.insert(name).inserted }
+        let refused = try refusedPurges()
         let roots = try ask { (machine) throws(StorageError) -> [BlobName] in
             var roots = [machine.baseRoot]
-            // Of an older tree a part may have gone before its link deleted for good: then it is not here.
-            for root in machine.keptRoots where try missingNames(ofTree: root).isEmpty { roots.append(root) }
+            // A device that never built on such a link may have a part of its tree: then it is not here.
+            for root in machine.keptRoots + rootsOfWaitingPurges(machine, refused: refused)
+            where try missingNames(ofTree: root).isEmpty { roots.append(root) }
             if let kept = try? KeptState(decoding: blobs.state.kept) {
                 try files.indexes.walk(files.indexes.stored(kept.index), visit: meet) { _ in }
                 try files.indexes.walk(files.indexes.stored(kept.items), visit: meet) { _ in }

@@ -3,6 +3,7 @@
 import CoffretBase
 import CoffretStorage
 import CoffretTestSupport
+import Dispatch
 import Testing
 
 @testable import CoffretHistory
@@ -69,6 +70,30 @@ struct ValueTests {
             try require(delta.first != 2 || delta.count * 8 <= whole.count)
             try require(size < 4_000 || delta.first == 2 && delta.count < 300, "\(size): \(delta.count)")
             try require(ValueBase.name(behind: delta, name: nil) == (delta.first == 2 ? name : nil))
+        }
+    }
+
+    @Test("a stored value depends on text and base alone, whatever was stored before it or is stored beside it")
+    func independence() {
+        let generator = SeededGenerator(seed: 4)
+        // Around 4 KiB the way changes on which libzstd works.
+        let texts = [300, 1_024, 4_095, 4_096, 4_097, 20_000].map { note(generator, byteCount: $0) }
+        let firsts = texts.map { ValueEncoder.text($0) }
+        let hostile = firsts.map { Array($0.dropLast()) + [$0.last! ^ 0x55] }
+        DispatchQueue.concurrentPerform(iterations: 8) { part in
+            for turn in 0..<60 {
+                let place = (part + turn) % texts.count
+                // A frame that is none leaves nothing behind for the next.
+                _ = try? ValueDecoder.decode(hostile[place], place: "") { _ in nil }
+                #expect(ValueEncoder.text(texts[place]) == firsts[place])
+                let read = try? ValueDecoder.decode(firsts[place], place: "") { _ in nil }
+                #expect(read == texts[place])
+                guard let base = ValueBase(name: BlobName(Bytes32(1, 1, 1, 1)), stored: firsts[place]) else { continue }
+                let edited = Array("first\n".utf8) + texts[place]
+                let delta = ValueEncoder.text(edited, base: base)
+                let again = try? ValueDecoder.decode(delta, place: "") { _ in base.stored }
+                #expect(again == edited)
+            }
         }
     }
 

@@ -8,6 +8,7 @@ import CoffretSimulation
 import CoffretStorage
 import CoffretSync
 import CoffretTestSupport
+import CoffretWire
 import Testing
 
 @Suite("Copies of stores of logs")
@@ -114,6 +115,41 @@ struct LogCopyTests {
             #expect(try device.shown(LogDevice.text(3)) == "of the copy\n")
             #expect(try device.repository.present().facts(under: sealed).count == 1)
             #expect(try device.shown(clear) == nil)
+        }
+    }
+
+    @Test("a merge with a log that forked is no conflict behind the link that ends it: the root comes later (T6, K6)")
+    func mergeWithEndedLog() throws {
+        let (person, copy) = try Self.copied()
+        let (one, two) = (person.devices[0], person.devices[1])
+        let text = LogDevice.text(1)
+        try one.put(text, "of one\nshared\n")
+        try two.put(text, "shared\nof the first\n")
+        for device in [two, one] { try device.sync() }
+        let merged = Array("of one\nshared\nof the first\n".utf8)
+        #expect(try one.repository.shownText(under: text)?.text == merged)
+        // The copy went on in the same log, and what it wrote comes with the next page.
+        let key = LogDevice.text(3)
+        let change = LogChange(key: key, value: Array("of the copy\n".utf8))
+        let other = try copy.repository.commit([change], time: copy.now)
+        let sealed = try copy.repository.exchange.sealedBlob(#require(other).name)
+        one.serverAlso = [ZoneObject(address: sealed.address.bytes, ciphertext: sealed.bytes)]
+        try two.put(LogDevice.text(4), "news\n")
+        try two.sync()
+        var options = LogSync.Options()
+        options.writesCheckpoint = true
+        for hasRoot in [false, true] {
+            #expect(try one.sync(options).linkCount == 1)
+            let checkpoint = one.repository.chains.members.links.last?.checkpoint
+            #expect((checkpoint?.root != nil) == hasRoot && (checkpoint?.ends.count == 1) == !hasRoot)
+            let shown = try one.repository.shownText(under: text)
+            #expect(shown?.text == merged && shown?.hiddenCount == 0 && shown?.isMerged == !hasRoot)
+        }
+        for _ in 0..<2 { for device in [copy, two, one] { try device.sync() } }
+        for device in [one, two, copy] {
+            let shown = try device.repository.shownText(under: text)
+            #expect(shown?.text == merged && shown?.hiddenCount == 0)
+            #expect(try device.shown(key) == "of the copy\n")
         }
     }
 }

@@ -107,4 +107,36 @@ struct LogPurgeTests {
         }
         for device in person.devices.dropFirst() { #expect(try hasHistory(device) && hasFile(device)) }
     }
+
+    @Test("the tree of a purge stays while it waits, whatever is compacted behind a newer base (G2a)")
+    func treeOfWaitingPurge() throws {
+        let person = try purged(3)
+        let (one, waiting, refusing) = (person.devices[0], person.devices[1], person.devices[2])
+        for device in person.devices { try device.sync() }
+        let link = try #require(try waiting.repository.waitingPurges(now: waiting.now).first?.link.number)
+        let root = try #require(one.repository.chains.members.links[link].checkpoint?.root)
+        try refusing.repository.refusePurge(of: link)
+        // Its nodes are in no newer tree.
+        for number in 20..<60 { try one.put(LogDevice.text(number), "\(number)\n") }
+        var options = LogSync.Options()
+        options.writesCheckpoint = true
+        #expect(try one.sync(options).linkCount == 1)
+        for device in [waiting, refusing] {
+            try device.sync()
+            #expect(try device.repository.ask { (machine) in machine.base } == link + 1)
+            try device.compact()
+            #expect(try device.repository.missingNames(ofTree: root).isEmpty == (device === waiting))
+        }
+        for _ in 0..<22 {
+            person.server.clock.now += 8 * Self.hour
+            for device in [waiting, refusing] { try device.sync() }
+        }
+        // The purge is done here, and its tree is what an own word would be written again from (I4a).
+        #expect(try !hasHistory(waiting) && hasHistory(refusing))
+        for device in [waiting, refusing] {
+            try device.compact()
+            #expect(try device.repository.missingNames(ofTree: root).isEmpty == (device === waiting))
+            #expect(device.repository.fsck().isClean)
+        }
+    }
 }

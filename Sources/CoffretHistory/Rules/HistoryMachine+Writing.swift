@@ -183,7 +183,8 @@ extension HistoryMachine {
     ///
     /// - Parameters:
     ///   - preview: the link as `VerifiedMembers.preview` gives it, without a checkpoint.
-    ///   - writesRoot: as `mayWriteRoot` said.
+    ///   - writesRoot: as `mayWriteRoot` said. There is no root where the link itself makes several facts current under a
+    ///     key, or others than before (T6).
     ///   - covers: the link is for a better root (C9): it accepts what `passedOver` accepts, too. Where that is not here, the
     ///     plan has no root, and no link is written.
     ///   - frontier: what is accepted, of what is applied; nil: all.
@@ -215,6 +216,10 @@ extension HistoryMachine {
         var chain = members.chain
         chain.append(draft)
         try planned.takeOwn(accounts: accounts ?? members.accounts, chain: chain, isRoot: false)
+        // T6: what the link brings together nobody has merged yet.
+        let news = try planned.contested.keeping { (key) throws(Store.Failure) in
+            try planned.facts(under: key) != facts(under: key)
+        }
         let whole = covers ? passedOver.map(planned.covering) : older
         let accepted = try planned.fitting(whole ?? planned.frontier, room: room, order: order)
         let start = try planned.start(for: accepted)
@@ -230,7 +235,7 @@ extension HistoryMachine {
         let summary = isWhole ? planned.summary : try planned.computedSummary(at: accepted, from: start)
         return CheckpointPlan(
             base: base.map { UInt32($0) }, accepted: accepted, isWhole: isWhole,
-            root: writesRoot ? try planned.computedRoot(at: accepted, from: start) : nil,
+            root: writesRoot && news.isEmpty ? try planned.computedRoot(at: accepted, from: start) : nil,
             summary: summary ?? planned.summary,
             ends: logEnds,
             refutes: refuted.sorted().map { UInt32($0) }, purges: purges.sorted(), purgedTips: tips)

@@ -147,10 +147,17 @@ package struct LinkWriter {
         let operation = try operation(change, stating: links.closings, confirms, made: made, history)
         let preview = try members.preview(
             operation, signedBy: repository.author.deviceID, accounts: accounts.mapValues(\.devices))
-        let plan = try repository.plan(
-            for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot, upTo: frontier,
-            shown: shown, accounts: accounts.mapValues(\.devices))
-        guard plan.root != nil || !purpose.refutes && purges.isEmpty else { return nil }
+        func planned(_ purges: [EntityID], covers: Bool) throws -> CheckpointPlan {
+            try repository.plan(
+                for: preview, purges: purges, covers: covers, writesRoot: writesRoot, upTo: frontier, shown: shown,
+                accounts: accounts.mapValues(\.devices))
+        }
+        var plan = try planned(purges, covers: links.betterRoot)
+        if plan.root == nil, purpose.refutes || !purges.isEmpty {
+            // An end goes first; what needs a root comes behind it.
+            guard !links.ends.isEmpty else { return nil }
+            plan = try planned([], covers: false)
+        }
         let bareTips = try repository.keepBareForms(of: plan.purgedTips)
         let base = plan.base.map { members.state.states[Int($0)].accepted } ?? Frontier()
         let checkpoint = Checkpoint(

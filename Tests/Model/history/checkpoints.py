@@ -193,7 +193,10 @@ class Linking:
         cover = again and s.passed is not None and on('C9 cover')
         if again and not root or cover and not s.covers(s.passed):
             return False  # C6, C9: a better root, or nothing; one that does not cover both would be passed over too
-        merged = s.write_merged() if root and not s.bad else {}
+        if root and not s.bad and not s.write_merged():
+            root = False
+            if again or purges:
+                return False
         L = Link(s.m, chain[-1], (s.acct.i, s.name))
         L.change = dict(change or {})
         for a, r in L.change.items():
@@ -209,12 +212,9 @@ class Linking:
             L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
         L.heads[s.acct.i] = max(L.heads[s.acct.i], s.newest(s.acct.i))
         for i in forks:
-            by = {}
-            for e in s.store.values():
-                if e.inst == i:
-                    by.setdefault(e.n, set()).add(e.id)
-            n = min(n for n, x in by.items() if len(x) > 1)
-            L.ended[i] = L.ended.get(i, ()) + ((L.k, n - 1, *sorted(by[n])[:2]),)
+            n = s.common(i)
+            both = sorted(e.id for e in s.store.values() if e.dot == (i, n + 1))
+            L.ended[i] = L.ended.get(i, ()) + ((L.k, n, *both[:2]),)
         ends = bool(due) and on('K3') or any(r is None for r in L.change.values())  # K3: a new key, only if reading ends
         if ends or epoch:
             L.epoch += 1
@@ -240,10 +240,15 @@ class Linking:
         L.plain, L.posted, L.cursor, L.dark = plain, w.t, w.count, s.name not in s.acct.now()
         chain.append(L)
         s.m += 1
-        L.accept = dict(s.f)
+        L.accept, before = dict(s.f), {k: set(v) for k, v in s.state.items()}
         s.rebuild()  # by the rules as they now are
+        if root and not s.bad and any(len(v) > 1 and set(v) != before.get(k) for k, v in s.state.items()) and on('T6 link'):
+            root = cover = False  # T6: what the link brings together nobody has merged
+            L.purges, L.bare = frozenset(), {}
+            w.note('root waits for a merge')
         whole = s.both(s.passed) if cover else dict(s.f)
         L.accept = s.fitting(whole)
+        texts = {k: s.shown(k)[0] for k in TEXTS if not s.shown(k)[1]}
         if root:
             L.root = {k: dict(v) for k, v in s.state.items()} if L.accept == s.f else s.compute(L.accept, s.start(L.accept))
             if L.root is None:
@@ -253,10 +258,9 @@ class Linking:
             s.base, s.passed = L.k, None
             s.rebuild()
         s.told('post', root=root, covers=cover)
-        for key, (text, dots) in merged.items():  # T6: no merge becomes a conflict by this
-            if s.base == L.k and L.accept == whole and set(s.state.get(key, {})) == dots and s.shown(key)[:2] != (text, False):
-                raise Broken('merged text lost by a checkpoint')
-        return True
+        if root and not s.bad and not cover and L.accept == s.f and any(s.shown(k)[:2] != (x, False) for k, x in texts.items()):
+            raise Broken('merged text lost by a checkpoint')  # T6: no merge becomes a conflict by this
+        return not purges or bool(L.purges)
 
     def lacks_closed(s):
         """C2: are entries of closed logs missing, up to limits that were set behind the base?"""
@@ -304,21 +308,29 @@ class Linking:
         return s.inst is not None and s.limit(s.inst) is not None
 
     def write_merged(s):
-        """T6: before a checkpoint with a root its author writes the merged text of each key that has one."""
-        out = {}
+        """T6: before a checkpoint with a root its author writes the merged text of each key that has one. False: one has no effect."""
         for key in TEXTS:
-            if len({v for h, v in s.state.get(key, {}).values()}) < 2:
+            if not s.several(key) or s.shown(key)[1] or not on('T6'):
                 continue
+            if not s.ready():
+                return False
             text, conflict, dots = s.shown(key)
-            if conflict:
-                continue
-            if on('T6') and s.inst is not None and s.ready():
-                s.write({key: (text, dots)})
-                s.w.note('merged text written')
-            elif on('T6'):
-                continue
-            out[key] = text, set(s.state[key])
-        return out
+            s.write({key: (text, dots)})
+            s.w.note('merged text written')
+            if s.several(key) and on('T6 link'):
+                return False  # K6: he states an older link than an end
+        return True
+
+    def several(s, key):
+        return len({v for h, v in s.state.get(key, {}).values()}) > 1
+
+    def common(s, inst):
+        """The last number of a forked log that both branches share."""
+        by = {}
+        for e in s.store.values():
+            if e.inst == inst:
+                by.setdefault(e.n, set()).add(e.id)
+        return min(n for n, x in by.items() if len(x) > 1) - 1
 
     def confirm(s):
         """K7: a person is shown the links that wait, takes them, and undoes what is not his account's doing, in one link."""
