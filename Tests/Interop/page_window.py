@@ -52,6 +52,10 @@ with sync_playwright() as playwright:
             played |= {"item.list": lambda: {"items": shown if fields.get("limit") != 1 else shown[:1], "total": len(shown)}, "conflict.list": lambda: {"items": [{"id": forked["id"], "title": forked["title"], "conflicts": ["text"]}] if shown else []},
                        "item.read": lambda: sealed if fields["item"] == sealed["id"] else forked, "conflict.read": lambda: {"id": forked["id"], "title": forked["title"], "conflicts": both},
                        "link.list": lambda: {"links": [], "backlinks": []}, "note.unlock": lambda: {}, "conflict.settle": lambda: {}, "note.lock": lambda: {"notes": []}, "draft.settle": lambda: {"items": []}}
+        # A person who is asked for the passphrase of a note, and cancels.
+        if world["isPlayed"] and name == "item.read" and fields["item"] == sealed["id"] and "asksNobody" not in fields:
+            route.fulfill(status=200, content_type="application/json", body=json.dumps({"error": {"code": "operation.unanswered", "message": "a question of the store was not answered"}}))
+            return
         if name in played:
             route.fulfill(status=200, content_type="application/json", body=json.dumps({"ok": played[name]()}))
             return
