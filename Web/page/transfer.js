@@ -19,7 +19,7 @@ let waiting = () => {};
 export async function transferScreen() {
   reports = el("div", { class: "reports" });
   const vault = state.vaults.find((each) => each.id === state.vault)?.name ?? "";
-  const zone = el("div", { class: "drop" }, icon("bring", "large"), el("b", {}, "Drop files here"),
+  const zone = el("div", { class: "drop" }, icon("bring", "large"), el("b", {}, allows("front.choose") ? "Drop files or a folder here" : "Drop files here"),
     el("p", {}, "Bear · 1Password · Bitwarden · KeePass · Joplin · Standard Notes · Evernote · Markdown · browsers"),
     el("div", { class: "row centre" }, el("button", { type: "button", class: "button", onclick: () => chooseFiles((files) => lookAt(files)) }, "Choose files"),
       allows("front.choose") ? el("button", { type: "button", class: "button", onclick: () => lookAtFolder() }, "Choose a folder") : null));
