@@ -1,23 +1,26 @@
-// What another program drops on the window. The one thing to keep true: it is a real drag, from one program's window to the other's.
+// Files that another program drops on the window. The one thing to keep true: it is a real drag, from one program's window to the other's.
 
 import CoffretTestSupport
 import Foundation
 import Glibc
 import Testing
 
+/// A window from which files are dragged.
+private enum Dragger {
+    static let script = SharedData.packageRoot.appendingPathComponent("Tests/Interop/drag_files.py").path
+    static let python = "/usr/bin/python3"
+
+    static var isAvailable: Bool {
+        (try? ProcessRunner.run(python, [script], environment: ["PATH": "/usr/bin:/bin"]).exitCode) == 0
+    }
+}
+
 @Suite(
     "Files dropped on the window", .ownThread,
     .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"),
-    .enabled(if: WindowDropTests.canDrag, "needs python3-gi and gir1.2-gtk-4.0"))
+    .enabled(if: Dragger.isAvailable, "needs python3-gi and gir1.2-gtk-4.0"))
 struct WindowDropTests {
-    private static let dragger = SharedData.packageRoot.appendingPathComponent("Tests/Interop/drag_files.py").path
-    private static let python = "/usr/bin/python3"
-
-    static var canDrag: Bool {
-        (try? ProcessRunner.run(python, [dragger], environment: ["PATH": "/usr/bin:/bin"]).exitCode) == 0
-    }
-
     @Test(
         "the page reads files that are dropped, has a folder carried, and learns no path; a pipe keeps nobody waiting")
     func dropped() throws {
@@ -46,7 +49,7 @@ struct WindowDropTests {
         try #require(mkfifo(folder + "/pipe", 0o600) == 0)
         try window.screen.window("^Coffret$")
         let source = try SpawnedProcess(
-            Self.python, [Self.dragger] + ["beds.md", "garden", "pipe"].map { "\(folder)/\($0)" },
+            Dragger.python, [Dragger.script] + ["beds.md", "garden", "pipe"].map { "\(folder)/\($0)" },
             environment: ["PATH": "/usr/bin:/bin"].merging(window.screen.environment) { $1 }, directory: "/")
         defer { source.kill() }
         try window.screen.window("^Dragger$")

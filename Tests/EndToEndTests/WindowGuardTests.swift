@@ -1,4 +1,4 @@
-// What stands between the window's page and the person, and between the window and its surroundings. The one thing to keep true: the
+// The guards between the window's page and the person, and between the window and its surroundings. The one thing to keep true: the
 // person answers at a real screen.
 
 import CoffretTestSupport
@@ -63,7 +63,7 @@ struct WindowGuardTests {
             programs.insert(name)
             let maps = (try? ProcessFiles.lines("/proc/\(process)/maps")) ?? []
             #expect(!maps.contains { $0.contains("evil") }, "\(name)")
-            // What a process takes away itself still stands where it was started with.
+            // Variables that a process takes away itself still stand where it was started with.
             guard process != window.process.processID else { continue }
             let variables = environ.split(separator: 0).map {
                 String(decoding: $0.prefix { $0 != 0x3D }, as: UTF8.self)
