@@ -224,7 +224,7 @@ addEventListener("dragover", (event) => { if (isOfFiles(event) || !isInEditor(ev
 addEventListener("drop", (event) => {
   if (!isOfFiles(event)) { if (!isInEditor(event)) event.preventDefault(); return; }
   event.preventDefault();
-  takeIn([...(event.dataTransfer?.files ?? [])], { left: event.clientX, top: event.clientY });
+  takeIn([...(event.dataTransfer?.files ?? [])], event.target, { left: event.clientX, top: event.clientY });
 }, { capture: true });
 // The window takes what other programs drop itself.
 addEventListener("coffret-drop", (event) => quietly(dropped(/** @type {any} */ (event).detail)));
@@ -232,19 +232,20 @@ addEventListener("coffret-drop", (event) => quietly(dropped(/** @type {any} */ (
 /** @param {{ left: number, top: number }} place */
 async function dropped(place) {
   const { files, folders, unread } = await takeDropped();
-  takeIn(files, place, folders);
+  takeIn(files, document.elementFromPoint(place.left, place.top), place, folders);
   if (unread.length) toast(`This cannot be read here: ${unread.slice(0, 3).join(", ")}${unread.length > 3 ? " …" : ""}`, { isWarning: true });
 }
 
 /**
  * Dropped on what is open files belong there; anywhere else they are to be taken in.
  * @param {File[]} files
+ * @param {EventTarget | null} target
  * @param {{ left: number, top: number }} place
  * @param {{ name: string, ticket: string }[]} [folders]
  */
-function takeIn(files, place, folders = []) {
+function takeIn(files, target, place, folders = []) {
   if (!files.length && !folders.length || isLocked) return;
-  const isOnItem = document.elementFromPoint(place.left, place.top)?.closest(".pane") && !app.classList.contains("wide");
+  const isOnItem = target instanceof Element && target.closest(".pane") !== null && !app.classList.contains("wide");
   if (!(isOnItem && !folders.length && dropFiles(files, place))) bringIn(files, folders);
 }
 
