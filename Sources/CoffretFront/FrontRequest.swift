@@ -33,6 +33,8 @@ package enum FrontRequest: Equatable, Sendable {
         case target
         /// A file to write.
         case file
+        /// The next of the files and folders that were dropped on the window; nobody is asked.
+        case dropped
     }
 
     /// An operation that takes the descriptor of a file that the front holds.

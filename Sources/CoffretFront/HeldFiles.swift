@@ -1,5 +1,5 @@
-// Files that a front holds between its page and a session. Invariant: a page reads and writes files in memory alone; one that the
-// person has chosen it can only have carried by an operation.
+// Files that a front holds between its page and a session. Invariant: a page writes files in memory alone, and reads those and what was
+// dropped on it; one that the person has chosen it can only have carried by an operation.
 
 internal import CPlatform
 internal import CoffretBase
@@ -9,7 +9,7 @@ internal import Glibc
 /// A file or folder, for as long as somebody has it.
 final class HeldFile {
     let descriptor: OwnedDescriptor
-    /// In memory: the page may read and write it.
+    /// In memory, or dropped on the page and open for reading alone.
     let isOfPage: Bool
     fileprivate(set) var byteCount = 0
 
@@ -48,8 +48,10 @@ struct HeldFiles {
     }
 
     /// - Throws: `.busy`.
-    mutating func hold(chosen descriptor: consuming OwnedDescriptor) throws(FrontError) -> String {
-        try add(HeldFile(descriptor, isOfPage: false))
+    mutating func hold(chosen descriptor: consuming OwnedDescriptor, isOfPage: Bool = false) throws(FrontError)
+        -> String
+    {
+        try add(HeldFile(descriptor, isOfPage: isOfPage))
     }
 
     private mutating func add(_ file: HeldFile) throws(FrontError) -> String {

@@ -83,6 +83,22 @@ package final class PageDesk {
         }
     }
 
+    /// Holds the next file or folder that was dropped on the page, which reads the content of a file.
+    ///
+    /// - Returns: the answer to `front.choose`, without a ticket for what cannot be read.
+    package func hold(dropped file: DroppedFile) -> [UInt8] {
+        guard let opened = file.open() else { return FrontReply.ok([("name", .string(file.name))]) }
+        do throws(FrontError) {
+            let ticket = try held.hold(chosen: opened.descriptor, isOfPage: !opened.isFolder)
+            return FrontReply.ok([
+                ("ticket", .string(ticket)), ("name", .string(file.name)), ("isFolder", .bool(opened.isFolder)),
+                ("byteCount", .integer(opened.byteCount)), ("modified", .integer(opened.modifiedMilliseconds)),
+            ])
+        } catch {
+            return FrontReply.error(error)
+        }
+    }
+
     /// Takes the body of a request, which is overwritten once it is answered if nobody else has it.
     ///
     /// - Returns: nil if it was refused.

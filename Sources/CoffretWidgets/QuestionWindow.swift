@@ -50,6 +50,10 @@ package struct Question {
     /// - Parameter style: rules of the program beside those of questions.
     /// - Returns: false where there is no screen.
     package static func open(style more: String = "") -> Bool {
+        // WebKit draws the page without a graphics card, and questions are small: GTK needs none to show them. Its driver would take half of
+        // a window's memory, and a third of the time until it is there.
+        unsafe setenv("GSK_RENDERER", "cairo", 1)
+        unsafe setenv("GDK_DEBUG", "gl-disable", 1)
         guard gtk_init_check() != 0 else { return false }
         let provider = unsafe gtk_css_provider_new()!
         unsafe gtk_css_provider_load_from_data(provider, style + more, -1)

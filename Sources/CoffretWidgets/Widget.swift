@@ -136,6 +136,47 @@ package import CGTK
         unsafe gtk_widget_add_controller(widget, clicks.opaque)
     }
 
+    /// Calls `action` with the paths of files that are dropped on the widget, and where; nothing below the widget gets them.
+    package func onFiles(_ action: @escaping ([String], _ left: Double, _ top: Double) -> Void) {
+        let target = unsafe gtk_drop_target_new(gdk_file_list_get_type(), GDK_ACTION_COPY)!
+        unsafe gtk_event_controller_set_propagation_phase(target, GTK_PHASE_CAPTURE)
+        let call:
+            @convention(c) (
+                UnsafeMutableRawPointer?, UnsafePointer<GValue>?, Double, Double, UnsafeMutableRawPointer?
+            ) -> gboolean = { _, value, left, top, held in
+                let paths = unsafe Widget.paths(of: OpaquePointer(g_value_get_boxed(value)))
+                guard !paths.isEmpty else { return 0 }
+                unsafe Unmanaged<FilesAction>.fromOpaque(held!).takeUnretainedValue().run(paths, left, top)
+                return 1
+            }
+        let held = unsafe Unmanaged.passRetained(FilesAction(action)).toOpaque()
+        unsafe g_signal_connect_data(
+            UnsafeMutableRawPointer(target), "drop", unsafeBitCast(call, to: GCallback.self), held,
+            { held, _ in unsafe Unmanaged<FilesAction>.fromOpaque(held!).release() }, GConnectFlags(rawValue: 0))
+        unsafe gtk_widget_add_controller(widget, target)
+    }
+
+    private final class FilesAction {
+        let run: ([String], Double, Double) -> Void
+        init(_ run: @escaping ([String], Double, Double) -> Void) { self.run = run }
+    }
+
+    /// Those of the files of this machine.
+    private static func paths(of list: OpaquePointer?) -> [String] {
+        guard let list = unsafe list else { return [] }
+        let first = unsafe gdk_file_list_get_files(list)
+        defer { unsafe g_slist_free(first) }
+        var (paths, next) = unsafe ([String](), first)
+        while let entry = unsafe next {
+            if let path = unsafe g_file_get_path(OpaquePointer(entry.pointee.data)) {
+                unsafe paths.append(String(cString: path))
+                unsafe g_free(path)
+            }
+            unsafe next = entry.pointee.next
+        }
+        return paths
+    }
+
     /// Calls `action` once, after the widget was drawn for the first time.
     package func afterFrame(_ action: @escaping () -> Void) {
         var isDrawn = false

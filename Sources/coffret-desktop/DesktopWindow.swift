@@ -28,6 +28,8 @@ internal import Glibc
     /// The sources of the sessions' answers, by descriptor.
     private var sources: [Int32: Source] = [:]
     private var coverTimer: Source?
+    /// What was dropped on the page and not fetched by it yet.
+    private var dropped: [DroppedFile] = []
 
     /// After so long without the keyboard the window is covered.
     private static let coverSeconds: UInt32 = 60
@@ -119,6 +121,7 @@ internal import Glibc
         let page = PageView(files)
         self.page = page
         unsafe gtk_overlay_set_child(overlay.opaque, page.widget.widget)
+        page.widget.onFiles { [unowned self] paths, left, top in take(paths, left: left, top: top) }
         return page
     }
 
@@ -134,6 +137,7 @@ internal import Glibc
         self.watch = watch
         let desk = PageDesk(.window, store: store, environment: environment, attendant: attendant) {
             [unowned self] request, reply in
+            if case .choose(.dropped, _) = request { return reply(nextDropped()) }
             if case .choose(let kind, let name) = request { return choose(kind, name, reply) }
             clipboard.perform(request, store: store, reply: reply)
         }
@@ -145,6 +149,18 @@ internal import Glibc
         }
         unsafe gtk_stack_set_visible_child_name(stack.opaque, "page")
         _ = unsafe gtk_widget_grab_focus(page.widget.widget)
+    }
+
+    /// Has the page fetch what was dropped on it.
+    private func take(_ paths: [String], left: Double, top: Double) {
+        guard desk != nil, let page else { return }
+        dropped = paths.map { DroppedFile(path: $0) }
+        page.dropped(left: left, top: top)
+    }
+
+    private func nextDropped() -> [UInt8] {
+        guard let desk, !dropped.isEmpty else { return FrontReply.error(FrontError(.nothingChosen)) }
+        return desk.hold(dropped: dropped.removeFirst())
     }
 
     /// Asks for a file or folder. If the store locks meanwhile, nothing of the choice reaches a page.
@@ -175,7 +191,7 @@ internal import Glibc
         for source in sources.values { source.remove() }
         sources = [:]
         desk?.end()
-        (desk, watch) = (nil, nil)
+        (desk, watch, dropped) = (nil, nil, [])
         attendant.questionIsOver()
         _ = uncover()
     }

@@ -21,7 +21,7 @@ internal import Glibc
             switch kind {
             case .folder: ("Take in a folder", GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER, "Take in")
             case .target: ("Write into a folder", GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER, "Write here")
-            case .file: ("Save the file", GTK_FILE_CHOOSER_ACTION_SAVE, "Save")
+            case .file, .dropped: ("Save the file", GTK_FILE_CHOOSER_ACTION_SAVE, "Save")
             }
         unsafe dialog = gtk_file_chooser_native_new(title, parent.window, action, accept, "Cancel")!
         if kind == .file, !name.isEmpty {

@@ -13,13 +13,6 @@ internal import Glibc
 struct Main {
     private static let usage = "usage: coffret-desktop --store PATH [--new] [--page FOLDER]"
 
-    /// Memory that was freed is overwritten, by the C library and through it by GLib and WebKit: copies of texts lie in buffers of
-    /// theirs that nobody else can reach.
-    private static let wiping = [
-        (name: "GLIBC_TUNABLES", value: "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"),
-        (name: "G_SLICE", value: "always-malloc"), (name: PageView.wiping, value: "1"),
-    ]
-
     static func main() {
         exit(run(ProgramArguments.words))
     }
@@ -27,12 +20,10 @@ struct Main {
     /// Not bound to the main actor: GTK calls back from C.
     private nonisolated static func run(_ words: [String]) -> Int32 {
         ProcessHardening.apply()
-        ProcessHardening.startAgainWithoutPreloads(with: wiping)
+        ProcessHardening.startAgainWithoutPreloads(with: WindowStart.wiping)
         // Processes that it starts have memory of their own.
-        for variable in wiping where variable.name != PageView.wiping { unsafe unsetenv(variable.name) }
+        for (name, _) in WindowStart.wiping where name != WindowStart.webKitWiping.name { unsafe unsetenv(name) }
         ProcessHardening.dropVariablesThatLoadCode()
-        // WebKit draws the page without a graphics card, so GTK needs none to show it: without its driver the window takes half the memory.
-        unsafe setenv("GSK_RENDERER", "cairo", 1)
         let weakening = ["WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS", "WEBKIT_FORCE_SANDBOX", "WEBKIT_INSPECTOR_SERVER"]
         for name in weakening { unsafe unsetenv(name) }
         var (store, folder, isNew) = (String?.none, PageFiles.installedFolder, false)

@@ -4,6 +4,7 @@
 internal import CGTK
 internal import CWebKit
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretFront
 internal import CoffretTerminal
 internal import CoffretWidgets
@@ -12,9 +13,6 @@ internal import Glibc
 /// WebKitGTK around the page.
 @safe final class PageView {
     static let address = "coffret://vault/"
-
-    /// The variable by which WebKit takes its memory from the C library. It is read with the first use.
-    static let wiping = "Malloc"
 
     let widget: Widget
     private let view: UnsafeMutablePointer<WebKitWebView>
@@ -66,7 +64,7 @@ internal import Glibc
         unsafe widget = Widget(UnsafeMutableRawPointer(object).assumingMemoryBound(to: GtkWidget.self))
         refuseTheRest()
         // The page's own process ends with the lock, and is quicker with WebKit's memory.
-        unsafe unsetenv(Self.wiping)
+        unsafe unsetenv(WindowStart.webKitWiping.name)
         begin()
     }
 
@@ -130,6 +128,14 @@ internal import Glibc
         let waiting = answers.waiting
         answers.waiting = []
         for exchange in waiting { exchange.answer(answers) }
+    }
+
+    /// Tells the page that files were dropped on it. WebKit itself gives a page none: it takes what another program says of files for
+    /// words alone.
+    func dropped(left: Double, top: Double) {
+        let place = "{ left: \(Int(left)), top: \(Int(top)) }"
+        let script = "dispatchEvent(new CustomEvent('coffret-drop', { detail: \(place) }))"
+        unsafe webkit_web_view_evaluate_javascript(view, script, -1, nil, nil, nil, nil, nil)
     }
 
     /// Ends the process that has the page, with all that it knows. A new page begins in another one.

@@ -16,8 +16,6 @@ struct Main {
         ProcessHardening.apply()
         ProcessHardening.startAgainWithoutPreloads()
         ProcessHardening.dropVariablesThatLoadCode()
-        // Its few widgets need no graphics processor, nor the drivers that come with one.
-        unsafe setenv("GSK_RENDERER", "cairo", 1)
         // Without a screen nobody can be asked, and whoever asks learns it at once.
         guard QuestionWindow.open() else { exit(ExitCode.unavailable.rawValue) }
         PromptServer().run()

@@ -17,8 +17,6 @@ struct Main {
         ProcessHardening.apply()
         ProcessHardening.startAgainWithoutPreloads()
         ProcessHardening.dropVariablesThatLoadCode()
-        // Its few widgets need no graphics processor.
-        unsafe setenv("GSK_RENDERER", "cairo", 1)
         guard words.count == 2, words[0] == "--store", let store = AgentLocation.canonical(words[1]),
             let own = AgentLocation.canonical("/proc/self/exe")
         else { return fail(64, "usage: coffret-quick --store PATH") }

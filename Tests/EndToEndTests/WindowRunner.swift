@@ -17,8 +17,11 @@ final class WindowRunner {
 
     /// - Parameters:
     ///   - script: the page's module.
+    ///   - variables: of the window alone.
     ///   - prepare: is called with the store before it is unlocked.
-    init(_ script: String, prepare: (CoffretRunner) throws -> Void = { _ in }) throws {
+    init(
+        _ script: String, variables: [String: String] = [:], prepare: (CoffretRunner) throws -> Void = { _ in }
+    ) throws {
         screen = try DesktopScreen()
         agent = try AgentRunner()
         let runner = agent.runner
@@ -28,7 +31,8 @@ final class WindowRunner {
         try #require(try agent.unlock().exitCode == 0)
         let page = runner.folder.file("page")
         try Self.makePage(page, script)
-        process = try Self.start(runner, page, agent.environment(screen.environment))
+        process = try Self.start(
+            runner, page, agent.environment(screen.environment.merging(variables) { $1 }))
     }
 
     static func start(

@@ -21,7 +21,7 @@ with sync_playwright() as playwright:
     person.open()
     wait("the counts", "/4\\d\\d/.test(document.querySelector('.side').innerText)")
     lists = [each for each in names("item.list") if each.get("givesExcerpts")]
-    check("the first list is one request for a few rows", len(lists) == 1 and lists[0]["limit"] == 40, lists)
+    check("the first list is one request for a few rows", len(lists) == 1 and lists[0]["limit"] == 20, lists)
     check("nothing is asked before it but vaults, look and drafts", [each["do"] for each in asked[:[each["do"] for each in asked].index("item.list")]] == ["draft.settle", "front.hello", "vault.list", "settings.read"], [each["do"] for each in asked])
     check("of all rows, those that are seen and five more are nodes", evaluate(rows) <= evaluate("Math.ceil(document.querySelector('.rows').clientHeight / 88)") + 5, evaluate(rows))
     check("all are said to be there", evaluate("document.querySelector('.rows .item').getAttribute('aria-setsize')") == evaluate("document.querySelector('.sum').innerText.match(/\\d+/)[0]"))
@@ -40,7 +40,7 @@ with sync_playwright() as playwright:
         wait("what was found", f"document.querySelector('.rows').getAttribute('aria-label') === 'Found for {'longest'[:letter + 1]}'")
     searches = names("item.search")
     check("a key is one search", [each["query"] for each in searches] == ["longest"[:length] for length in range(1, 8)], searches)
-    check("for a few rows", all(each["limit"] == 40 for each in searches))
+    check("for a few rows", all(each["limit"] == 20 for each in searches))
     check("and nothing else is asked", len(asked) == len(searches), [each["do"] for each in asked])
     check("the other panes are drawn once, and not for each key", evaluate("window.drawn") == 1, evaluate("window.drawn"))
     # All at once, while the session is busy: it works on the first and the last.

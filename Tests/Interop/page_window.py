@@ -24,6 +24,8 @@ forked = {"id": "f" * 32, "kind": "note", "title": "Two sowings", "text": "# Two
           "isPinned": False, "isArchived": False, "isTrashed": False, "isLocked": False, "isHidden": False, "conflicts": ["text"]}
 both = [{"number": 1, "attribute": "text", "label": "text", "isSecret": False, "shown": "Eight came up.", "other": "Nine came up."}]
 sealed = {**forked, "id": "e" * 32, "title": "Papers for the notary", "text": "", "isLocked": True, "isSealed": True, "conflicts": []}
+#: What was dropped on the window and not fetched yet.
+dropped = []
 #: What is played of the store itself: nothing is there, or two notes that take other devices and passphrases to make.
 world = {"isEmpty": False, "isPlayed": False}
 listed = [{key: value for key, value in item.items() if key not in ("text", "fields", "attachments", "conflicts")} | {"hasAttachments": False, "hasConflicts": bool(item["conflicts"]), "excerpt": item["text"][2:60]} for item in (forked, sealed)]
@@ -52,6 +54,17 @@ with sync_playwright() as playwright:
             played |= {"item.list": lambda: {"items": shown if fields.get("limit") != 1 else shown[:1], "total": len(shown)}, "conflict.list": lambda: {"items": [{"id": forked["id"], "title": forked["title"], "conflicts": ["text"]}] if shown else []},
                        "item.read": lambda: sealed if fields["item"] == sealed["id"] else forked, "conflict.read": lambda: {"id": forked["id"], "title": forked["title"], "conflicts": both},
                        "link.list": lambda: {"links": [], "backlinks": []}, "note.unlock": lambda: {}, "conflict.settle": lambda: {}, "note.lock": lambda: {"notes": []}, "draft.settle": lambda: {"items": []}}
+        if name == "front.choose" and fields["kind"] == "dropped":
+            answer = {"ok": dropped.pop(0)} if dropped else {"error": {"code": "front.choice.none", "message": "nothing was chosen"}}
+            route.fulfill(status=200, content_type="application/json", body=json.dumps(answer))
+            return
+        if name == "front.get" and fields["ticket"] in ("1" * 32, "3" * 32):
+            route.fulfill(status=200, content_type="application/json", body=json.dumps({"ok": {"bytes": "" if fields["offset"] else "IyBCZWRzCg=="}}))
+            return
+        # A person who is asked for the passphrase of a note, and cancels.
+        if world["isPlayed"] and name == "item.read" and fields["item"] == sealed["id"] and "asksNobody" not in fields:
+            route.fulfill(status=200, content_type="application/json", body=json.dumps({"error": {"code": "operation.unanswered", "message": "a question of the store was not answered"}}))
+            return
         if name in played:
             route.fulfill(status=200, content_type="application/json", body=json.dumps({"ok": played[name]()}))
             return
@@ -121,6 +134,16 @@ with sync_playwright() as playwright:
             break
         page.wait_for_timeout(100)
     check("the page has said which note, and no more", len(unlocks) == 1 and unlocks[0].keys() == {"note", "vault"}, unlocks)
+
+    # What the window takes itself: two texts, a folder, and something that cannot be read.
+    dropped.extend([{"ticket": "1" * 32, "name": "beds.md", "isFolder": False, "byteCount": 8, "modified": 1768460400000}, {"ticket": "2" * 32, "name": "garden", "isFolder": True, "byteCount": 4096, "modified": 1768460400000},
+                    {"name": "pipe"}, {"ticket": "3" * 32, "name": "beans.md", "isFolder": False, "byteCount": 8, "modified": 1768460400000}])
+    evaluate("dispatchEvent(new CustomEvent('coffret-drop', { detail: { left: 400, top: 400 } }))")
+    wait("both are looked at", "document.querySelectorAll('.report').length === 2")
+    wait("what cannot be read is named", "document.querySelector('.toast')?.innerText.includes('pipe')")
+    check("the texts come in together, the folder by itself", sorted(person.text(".report h2.sub").split("\n")) == ["2 texts", "garden"], person.text(".report h2.sub"))
+    check("their contents were read, that of the folder was not", {each["with"]["ticket"] for each in asked if each["do"] == "front.get"} == {"1" * 32, "3" * 32})
+    check("each is forgotten once it was read", [each["with"]["ticket"] for each in asked if each["do"] == "front.drop"][:2] == ["1" * 32, "3" * 32])
 
     # A first vault.
     world.update(isPlayed=False, isEmpty=True)

@@ -60,6 +60,40 @@ export async function giveToFront(file) {
 }
 
 /**
+ * What was dropped on the window. Its engine gives the page no files of others: the front has them.
+ * @returns {Promise<{ files: File[], folders: { name: string, ticket: string }[], unread: string[] }>}
+ */
+export async function takeDropped() {
+  const [files, folders, unread] = [/** @type {File[]} */ ([]), /** @type {{ name: string, ticket: string }[]} */ ([]), /** @type {string[]} */ ([])];
+  for (;;) {
+    let next;
+    try { next = await ask("front.choose", { kind: "dropped" }); } catch (error) { if (/** @type {any} */ (error)?.code === "front.choice.none") return { files, folders, unread }; throw error; }
+    if (next.isFolder) folders.push(next);
+    else if (!next.ticket) unread.push(next.name);
+    else {
+      try {
+        if (next.byteCount > byteCountMax) unread.push(next.name);
+        else files.push(new File(await pieces(next.ticket), next.name, { lastModified: next.modified }));
+      } finally { ask("front.drop", { ticket: next.ticket }, { byProgram: true }).catch(() => {}); }
+    }
+  }
+}
+
+/**
+ * All that the front holds of a file.
+ * @param {string} ticket
+ */
+async function pieces(ticket) {
+  const found = [];
+  for (let offset = 0; ;) {
+    const piece = unbase64((await ask("front.get", { ticket, offset }, { byProgram: true })).bytes);
+    if (piece.length === 0) return found;
+    found.push(piece);
+    offset += piece.length;
+  }
+}
+
+/**
  * The content of a file of an item.
  * @param {any} item @param {any} file
  * @returns {Promise<Uint8Array[]>}
@@ -69,14 +103,7 @@ async function contents(item, file) {
   const { ticket } = await ask("front.hold", {}, { byProgram: true });
   try {
     await ask("front.fetch", { ticket, item: item.id, vault: state.vault, name: file.id }, { byProgram: true });
-    const pieces = [];
-    for (let offset = 0; offset < file.byteCount;) {
-      const piece = unbase64((await ask("front.get", { ticket, offset }, { byProgram: true })).bytes);
-      if (piece.length === 0) break;
-      pieces.push(piece);
-      offset += piece.length;
-    }
-    return pieces;
+    return await pieces(ticket);
   } finally {
     ask("front.drop", { ticket }, { byProgram: true }).catch(() => {});
   }

@@ -81,7 +81,7 @@ export async function showSelected(options = {}) {
   if (own !== serial) return;
   if (!wanted) { item = null; draw(); return; }
   try {
-    const read = await ask("item.read", { item: wanted, vault: state.vault, ...(options.focuses && state.front.front !== "tab" ? {} : { asksNobody: true }) });
+    const read = await readItem(wanted, options.focuses === true && state.front.front !== "tab");
     if (own !== serial) return;
     item = read;
     state.selected = read.id;
@@ -94,6 +94,20 @@ export async function showSelected(options = {}) {
     if (error instanceof Locked) { tell("locked"); return; }
     item = null;
     place.replaceChildren(el("div", { class: "empty" }, el("div", {}, el("h1", {}, "This cannot be shown."), el("p", {}, String(/** @type {any} */ (error).message)))));
+  }
+}
+
+/**
+ * Who does not answer for a passphrase is shown the note as it is locked.
+ * @param {string} wanted
+ * @param {boolean} asks
+ * @returns {Promise<any>}
+ */
+async function readItem(wanted, asks) {
+  const fields = { item: wanted, vault: state.vault };
+  try { return await ask("item.read", asks ? fields : { ...fields, asksNobody: true }); } catch (error) {
+    if (asks && /** @type {any} */ (error)?.code === "operation.unanswered") return readItem(wanted, false);
+    throw error;
   }
 }
 

@@ -9,8 +9,8 @@ import { counted, kindWords, number, when, words } from "./words.js";
 import { newItem } from "./item.js";
 
 /** Rows of one request: more than a window shows, and no more than it may have to wait for. */
-const pageSize = 40;
-const pageCountMax = 75;
+const pageSize = 20;
+const pageCountMax = 150;
 /** Engines end somewhere below 17 million pixels. */
 const heightMax = 13_000_000;
 

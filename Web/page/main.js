@@ -12,6 +12,7 @@ import { addFile, copyFromItem, dropFiles, dropItem, editFields, followChange, i
 import { listenForKeys } from "./keys.js";
 import { makeScreen, readLook, wantedLook } from "./screens.js";
 import { bringIn } from "./transfer.js";
+import { takeDropped } from "./files.js";
 import { chooseTemplate, openToday } from "./templates.js";
 import { confirmed, refused, toast } from "./dialogs.js";
 
@@ -65,21 +66,29 @@ function welcome() {
       el("button", { type: "button", class: "button", onclick: () => newItem("login") }, icon("key", "small"), words.addLogin))));
 }
 
-/** @type {HTMLElement} */
-let app;
+/** The panes. */
+const app = el("div", { class: "app show-list" }, sidebar(), list(), pane());
 
 async function start() {
-  await begin();
+  const beginning = begin();
+  // The panes are laid out while the session opens, and nobody can press anything in them before it has.
+  app.inert = true;
+  root.replaceChildren(app);
+  drawSidebar();
+  await beginning;
   // A page that begins is not kept from it by a text that cannot be saved now. The list comes after it: the session answers in turn.
   const settling = ask("draft.settle", {}, { byProgram: true }).catch((error) => { if (error instanceof Locked) throw error; return { items: [] }; });
-  const [hello, drafts] = await Promise.all([ask("front.hello"), settling, readVaults(), readLook()]);
-  state.front = hello;
-  const banner = state.front.front === "tab" ? el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
-    el("button", { type: "button", class: "button small", onclick: (/** @type {any} */ event) => event.target.closest(".notice").remove() }, words.understood)) : null;
-  app = el("div", { class: "app show-list" }, sidebar(), list(), pane());
-  root.replaceChildren(...[banner, app].filter(Boolean));
+  const [greeting, naming, rest] = [ask("front.hello"), readVaults(), Promise.all([settling, readLook()])];
+  rest.catch(() => {});
+  [state.front] = await Promise.all([greeting, naming]);
+  const listing = reload();
+  if (state.front.front === "tab") {
+    root.prepend(el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
+      el("button", { type: "button", class: "button small", onclick: (/** @type {any} */ event) => event.target.closest(".notice").remove() }, words.understood)));
+  }
+  app.inert = false;
   drawSidebar();
-  await reload();
+  const [[drafts]] = await Promise.all([rest, listing]);
   await showSelected();
   // A key before this would open something that the first list takes away again.
   listenForKeys();
@@ -215,12 +224,30 @@ addEventListener("dragover", (event) => { if (isOfFiles(event) || !isInEditor(ev
 addEventListener("drop", (event) => {
   if (!isOfFiles(event)) { if (!isInEditor(event)) event.preventDefault(); return; }
   event.preventDefault();
-  const files = [...(event.dataTransfer?.files ?? [])];
-  if (!files.length || isLocked) return;
-  // Dropped on what is open it belongs there; anywhere else it is to be taken in.
-  const isOnItem = event.target instanceof Element && event.target.closest(".pane") !== null && !app.classList.contains("wide");
-  if (!(isOnItem && dropFiles(files, { left: event.clientX, top: event.clientY }))) bringIn(files);
+  takeIn([...(event.dataTransfer?.files ?? [])], event.target, { left: event.clientX, top: event.clientY });
 }, { capture: true });
+// The window takes what other programs drop itself.
+addEventListener("coffret-drop", (event) => quietly(dropped(/** @type {any} */ (event).detail)));
+
+/** @param {{ left: number, top: number }} place */
+async function dropped(place) {
+  const { files, folders, unread } = await takeDropped();
+  takeIn(files, document.elementFromPoint(place.left, place.top), place, folders);
+  if (unread.length) toast(`This cannot be read here: ${unread.slice(0, 3).join(", ")}${unread.length > 3 ? " …" : ""}`, { isWarning: true });
+}
+
+/**
+ * Dropped on what is open files belong there; anywhere else they are to be taken in.
+ * @param {File[]} files
+ * @param {EventTarget | null} target
+ * @param {{ left: number, top: number }} place
+ * @param {{ name: string, ticket: string }[]} [folders]
+ */
+function takeIn(files, target, place, folders = []) {
+  if (!files.length && !folders.length || isLocked) return;
+  const isOnItem = target instanceof Element && target.closest(".pane") !== null && !app.classList.contains("wide");
+  if (!(isOnItem && !folders.length && dropFiles(files, place))) bringIn(files, folders);
+}
 
 dark.addEventListener("change", look);
 look();

@@ -13,34 +13,32 @@ import { screen } from "./screens.js";
 const warningCountMax = 50;
 /** @type {HTMLElement | null} */
 let reports = null;
-/**
- * Files that were dropped before the screen was there.
- * @type {File[]}
- */
-let waiting = [];
+/** Looks at what was dropped before the screen was there. */
+let waiting = () => {};
 
 export async function transferScreen() {
   reports = el("div", { class: "reports" });
   const vault = state.vaults.find((each) => each.id === state.vault)?.name ?? "";
-  const zone = el("div", { class: "drop" }, icon("bring", "large"), el("b", {}, "Drop files here"),
+  const zone = el("div", { class: "drop" }, icon("bring", "large"), el("b", {}, allows("front.choose") ? "Drop files or a folder here" : "Drop files here"),
     el("p", {}, "Bear · 1Password · Bitwarden · KeePass · Joplin · Standard Notes · Evernote · Markdown · browsers"),
     el("div", { class: "row centre" }, el("button", { type: "button", class: "button", onclick: () => chooseFiles((files) => lookAt(files)) }, "Choose files"),
       allows("front.choose") ? el("button", { type: "button", class: "button", onclick: () => lookAtFolder() }, "Choose a folder") : null));
   const content = screen("Bring things in", `They come into "${vault}". Coffret recognises the format by itself, tells you what it will do before it does it, and a second run changes nothing.`,
     zone, reports, ...outgoing());
-  const files = waiting;
-  waiting = [];
-  if (files.length) queueMicrotask(() => lookAt(files));
+  queueMicrotask(waiting);
+  waiting = () => {};
   return content;
 }
 
 /**
- * Looks at files that were dropped anywhere.
+ * Looks at files and folders that were dropped anywhere.
  * @param {File[]} files
+ * @param {{ name: string, ticket: string }[]} [folders]
  */
-export function bringIn(files) {
-  if (reports?.isConnected) { lookAt(files); return; }
-  waiting = files;
+export function bringIn(files, folders = []) {
+  const looking = () => { lookAt(files); for (const folder of folders) void look(folder.name, null, async () => folder.ticket); };
+  if (reports?.isConnected) { looking(); return; }
+  waiting = looking;
   tell("screen", "transfer");
 }
 

@@ -6,8 +6,10 @@ const months = ["January", "February", "March", "April", "May", "June", "July", 
 /** @param {number} count @param {string} one @param {string} many */
 export const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
 
+const figures = new Intl.NumberFormat("en-GB");
+
 /** @param {number} value */
-export const number = (value) => value.toLocaleString("en-GB");
+export const number = (value) => figures.format(value);
 
 /** @param {Date} date */
 const clock = (date) => `${String(date.getHours()).padStart(2, "0")}:${String(date.getMinutes()).padStart(2, "0")}`;
@@ -61,7 +63,7 @@ export const words = {
   lockedNoteMore: "It is sealed under a passphrase of its own.", lockedNoteTab: "The page in a browser does not open it: coffret note unlock does, in a terminal.",
   openNote: "Open it", lockNote: "Lock this note", releaseNote: "Take the lock off", lockNoteAsk: "Lock this note?",
   lockNoteMore: "Its text is sealed under a passphrase of its own, also while the store is open. Earlier versions stay readable in the history.",
-  knownPassphrase: "A passphrase of locked notes", newPassphrase: "A new passphrase", thisComputer: "This computer", devices: "Devices", bringIn: "Bring in, take out", passwords: "Passwords", settings: "Settings", today: "Today's note", menu: "Vaults and tags", files: "Files", addFile: "Add a file", notes: "Notes",
+  knownPassphrase: "One I know", newPassphrase: "A new passphrase", thisComputer: "This computer", devices: "Devices", bringIn: "Bring in, take out", passwords: "Passwords", settings: "Settings", today: "Today's note", menu: "Vaults and tags", files: "Files", addFile: "Add a file", notes: "Notes",
 };
 
 /** @param {string} kind @param {number} count */

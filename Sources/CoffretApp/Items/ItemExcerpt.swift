@@ -23,20 +23,53 @@ enum ItemExcerpt {
         guard let end = text.firstIndex(where: \.isNewline) else {
             return item.title.isEmpty || text.contains(item.title) ? "" : text
         }
-        return text[..<end].contains(item.title) ? text[end...] : text
+        let line = text[..<end]
+        let isTitle = line.drop { isMark($0.unicodeScalars.first) }.hasPrefix(item.title) || line.contains(item.title)
+        return isTitle ? text[end...] : text
     }
 
     /// The words without the marks that begin lines.
+    ///
+    /// - Complexity: by scalars, since a list of many rows cannot wait until each text is taken apart into characters.
     private static func line(_ text: Substring) -> String? {
-        var result = ""
-        for line in text.prefix(4 * characterCountMax).split(whereSeparator: \.isNewline) {
-            let words = line.drop { "#>-*+ \t".contains($0) }.split(whereSeparator: \.isWhitespace)
+        var result = String.UnicodeScalarView()
+        for line in text.unicodeScalars.prefix(4 * characterCountMax).split(whereSeparator: isNewline) {
+            let words = line.drop(while: isMark).split(whereSeparator: isSpace)
             // A mark in front of a tag is dropped above; the tag says nothing that the list does not.
-            if line.first == "#", line.dropFirst().first?.isWhitespace == false, words.count == 1 { continue }
-            if !result.isEmpty, !words.isEmpty { result += " " }
-            result += words.joined(separator: " ").replacing("**", with: "").replacing("`", with: "")
+            if line.first == "#", let second = line.dropFirst().first, !isSpace(second), words.count == 1 { continue }
+            for word in words {
+                if !result.isEmpty { result.append(" ") }
+                append(word, to: &result)
+            }
         }
-        return result.isEmpty ? nil : String(result.prefix(characterCountMax))
+        return result.isEmpty ? nil : String(String(result).prefix(characterCountMax))
+    }
+
+    /// A word without the marks of strong and of code.
+    private static func append(_ word: Substring.UnicodeScalarView, to result: inout String.UnicodeScalarView) {
+        var rest = word
+        while let scalar = rest.popFirst() {
+            if scalar == "`" { continue }
+            if scalar == "*", rest.first == "*" { rest.removeFirst() } else { result.append(scalar) }
+        }
+    }
+
+    private static func isMark(_ scalar: Unicode.Scalar?) -> Bool {
+        switch scalar {
+        case "#", ">", "-", "*", "+", " ", "\t": true
+        default: false
+        }
+    }
+
+    private static func isNewline(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x0A...0x0D, 0x85, 0x2028, 0x2029: true
+        default: false
+        }
+    }
+
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.isASCII ? scalar == " " || (0x09...0x0D).contains(scalar.value) : scalar.properties.isWhitespace
     }
 }
 

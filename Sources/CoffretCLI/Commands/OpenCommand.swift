@@ -66,7 +66,9 @@ enum OpenCommand {
             + (context.arguments.isSet(browser) ? ["--launch"] : [])
         let outcome: ChildOutcome
         do throws(SystemFailure) {
-            outcome = try ChildProcess.start(words).wait()
+            // With them from the start the window need not start anew, which takes as long as loading WebKit.
+            let variables = Dictionary(uniqueKeysWithValues: WindowStart.wiping.map { ($0.name, $0.value) })
+            outcome = try ChildProcess.start(words, environment: program == "coffret-desktop" ? variables : [:]).wait()
         } catch {
             throw CommandFailure(.unavailable, .frontFailed, "\(program) cannot be started: \(error.message)")
         }

@@ -1,0 +1,15 @@
+// How the window of a store is started.
+
+/// The start of `coffret-desktop`.
+package enum WindowStart {
+    /// Variables with which memory that was freed is overwritten, by the C library, by GLib, and through them by WebKit: copies of
+    /// texts lie in buffers of theirs that nobody else can reach. They are read while libraries are loaded, so a window that was
+    /// started without them starts anew.
+    package static let wiping = [
+        (name: "GLIBC_TUNABLES", value: "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"),
+        (name: "G_SLICE", value: "always-malloc"), webKitWiping,
+    ]
+
+    /// The one that WebKit reads with its first use.
+    package static let webKitWiping = (name: "Malloc", value: "1")
+}
