@@ -424,7 +424,8 @@ let testTargets: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore",
             "CoffretHistory", "CoffretLogs",
-            "CoffretTerminal", "CoffretClient", "CoffretApp", "CoffretTestSupport", "CTestProcess",
+            "CoffretTerminal", "CoffretClient", "CoffretApp", "CoffretTestSupport", "CTestProcess", "CoffretAccount",
+            "CoffretSharing", "CoffretSync", "CoffretTrust",
         ]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
     tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),

@@ -30,7 +30,7 @@ package final class LogDevice: LogKeyring {
     package var chunksPass: () -> Bool = { true }
     /// Changes what the server shows.
     package var lie: (LogReply) -> LogReply = { $0 }
-    /// Objects that the server shows with every list, whoever made them.
+    /// Objects that the server shows with every list, and by their addresses, whoever made them.
     package var serverAlso: [ZoneObject] = []
     package private(set) var requests: [LogRequest] = []
     private let local: LocalKey
@@ -239,12 +239,23 @@ package final class LogDevice: LogKeyring {
         requests = []
         while let request = try sync.next(now: now) {
             requests.append(request)
-            if case .changes(let since) = request, !serverAlso.isEmpty {
-                try sync.take(.page(LogPage(objects: serverAlso, cursor: since, hasMore: false)), now: now)
-            }
+            if let page = shownAlso(for: request) { try sync.take(.page(page), now: now) }
             try sync.take(lie(answer(request, to: sync)), now: now)
         }
         return sync.report
+    }
+
+    /// What a server that lists an object gives by its address, too: else it would take back what it gave (F5).
+    private func shownAlso(for request: LogRequest) -> LogPage? {
+        let (objects, cursor): ([ZoneObject], [UInt8])
+        switch request {
+        case .changes(let since): (objects, cursor) = (serverAlso, since)
+        case .fetch(let addresses):
+            let wanted = Set(addresses.map(\.bytes))
+            (objects, cursor) = (serverAlso.filter { wanted.contains($0.address) }, [])
+        default: return nil
+        }
+        return objects.isEmpty ? nil : LogPage(objects: objects, cursor: cursor, hasMore: false)
     }
 
     /// What a revocation by this device sends in one request: the device link, and the vault's closing link (K2).

@@ -158,9 +158,4 @@ struct LyingServerRuleTests {
         #expect(taken == 15)
         #expect(!pages.isComplete)
     }
-
-    private static let sharing: Comment = "comes with the commands of recovery contacts"
-
-    @Test("R25: emergency access before its time, or unrecorded", .disabled(sharing))
-    func emergencyAccess() {}
 }

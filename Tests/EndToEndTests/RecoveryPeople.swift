@@ -45,12 +45,13 @@ struct RecoveryPeople {
         for contact in [bob, carol] { try contact.succeed("sync") }
     }
 
-    /// A program that many hours later. Sessions at the server are as they are; only the clock of the program differs.
+    /// A program that many hours later, or before. Sessions at the server are as they are; only the clock of the program differs.
     static func later(_ hours: Int) -> [String: String?] {
         hours == 0
             ? [:]
             : [
-                "LD_PRELOAD": Faketime.library, "FAKETIME": "+\(hours)h", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "LD_PRELOAD": Faketime.library, "FAKETIME": hours > 0 ? "+\(hours)h" : "\(hours)h",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             ]
     }
 

@@ -114,5 +114,13 @@ final class ServerRunner {
         }
     }
 
+    /// What somebody does who has the database.
+    @discardableResult
+    func query(_ statement: String) throws -> [String] {
+        let result = try ProcessRunner.run("/usr/bin/sqlite3", ["-cmd", ".timeout 10000", databasePath, statement])
+        try #require(result.exitCode == 0, "\(result.errorText)")
+        return result.text.split(separator: "\n").map(String.init)
+    }
+
     deinit { process.kill(SIGTERM) }
 }
