@@ -16,11 +16,11 @@ private enum Dragger {
 }
 
 @Suite(
-    "Files dropped on the window", .ownThread,
+    "Files dropped on the window",
     .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"),
     .enabled(if: Dragger.isAvailable, "needs python3-gi and gir1.2-gtk-4.0"))
-struct WindowDropTests {
+struct DesktopWindowDropTests {
     @Test(
         "the page reads files that are dropped, has a folder carried, and learns no path; a pipe keeps nobody waiting")
     func dropped() throws {

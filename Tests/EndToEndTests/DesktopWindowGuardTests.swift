@@ -6,10 +6,10 @@ import Foundation
 import Testing
 
 @Suite(
-    "The guarded window", .ownThread,
+    "The guarded window",
     .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
-struct WindowGuardTests {
+struct DesktopWindowGuardTests {
     @Test(
         "R133: a page that reads one secret after the other waits for the person beside it: a no refuses, a yes gives more"
     )
