@@ -46,7 +46,8 @@ struct DesktopWindowDropTests {
         try files.createDirectory(atPath: folder + "/garden", withIntermediateDirectories: true)
         try Data("# Bean beds".utf8).write(to: URL(fileURLWithPath: folder + "/beds.md"))
         try Data("# Beets".utf8).write(to: URL(fileURLWithPath: folder + "/garden/beets.md"))
-        try #require(mkfifo(folder + "/pipe", 0o600) == 0)
+        let made = unsafe mkfifo(folder + "/pipe", 0o600)
+        try #require(made == 0)
         try window.screen.window("^Coffret$")
         let source = try SpawnedProcess(
             Dragger.python, [Dragger.script] + ["beds.md", "garden", "pipe"].map { "\(folder)/\($0)" },
