@@ -123,7 +123,11 @@ package final class VaultSyncer {
             // The newest key is here, and an older one is not: the next epoch brings it.
             if logs.waitingLinks?.code == .keyMissing { throw SyncError(.historyDiffers) }
             try run.settlePurges(logs, &report)
-            if logs.isEpochStale { throw SyncError(.epochStale) }
+            if logs.isEpochStale {
+                // Who could write the new key waits for a word: whose, says more.
+                throw logs.waitsForWord.map { SyncError(.memberUnconfirmed, at: $0.account.hex) }
+                    ?? SyncError(.epochStale)
+            }
             if options.acknowledges { try audit(run, options, &report) }
             if looksForLetters { lookedForLetters = clock.now }
             try spreadHeads(of: writer)

@@ -39,6 +39,21 @@ struct QuietSyncTests {
         for _ in 0..<3 { try people.sync(people.alice, people.bob) }
     }
 
+    @Test("the file chains of a vault that is lost is brought again by a sync, though nothing is new at the server")
+    func lostChains() throws {
+        let people = try SharingPeople()
+        let (alice, bob) = (people.alice, people.bob)
+        try alice.succeed("vault", "new", "One")
+        try alice.makeNote("First\nwords", "--vault", "One")
+        try people.share("One", "writer", with: bob)
+        try settle(people)
+        let id = try #require(try alice.list("share", "ls").first?["id"] as? String)
+        try FileManager.default.removeItem(atPath: "\(alice.storePath)/vaults/\(id.prefix(32))/chains")
+        #expect(try alice.run("ls", "--vault", "One").errorText.contains("core.vault.chains-behind"))
+        try people.sync(alice)
+        #expect(try alice.succeed("ls", "--vault", "One").contains("First"))
+    }
+
     @Test("requests of a sync without news do not grow with the vaults, and news is not missed")
     func counts() throws {
         let people = try SharingPeople()

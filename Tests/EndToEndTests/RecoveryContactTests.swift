@@ -147,40 +147,6 @@ struct RecoveryContactTests {
         }
     }
 
-    @Test(
-        "R25, R86: a request with a time of long ago waits like any other, and one that the server hid is asked for anew"
-    )
-    func backDated() throws {
-        let people = try RecoveryPeople()
-        try people.arm()
-        let bare = try CoffretRunner()
-        let first = try people.machine(bare)
-        // Bob's program says that it is a month ago, and the server lets it.
-        try people.meet(first, people.bob, hours: -720).wait(for: "The request is recorded")
-        try first.wait(for: "Your wish is recorded")
-        #expect(try people.circles(people.carol).first?["share"] as? Bool == true)
-        let early = try people.machine(bare)
-        let soon = try people.meet(early, people.carol)
-        try soon.wait(for: "You may give your share in")
-        #expect(!soon.screen.contains("The machine has your share"))
-        try early.wait(for: "Your wish is recorded")
-
-        // The server takes the request away, so that Alice hears nothing of it; whoever never saw it records it, and waits.
-        let circle = try #require(try people.circles(people.alice).first?["id"] as? String)
-        let newest =
-            "chain = x'\(circle)' AND seq = (SELECT MAX(seq) FROM links WHERE kind = 3 AND chain = x'\(circle)')"
-        try people.server.query("DELETE FROM links WHERE kind = 3 AND \(newest)")
-        let machine = try people.machine(bare)
-        let number = try RecoveryPeople.number(machine)
-        for contact in [people.bob, people.carol] {
-            let refused = try contact.run(
-                ["recovery", "help", "alice", number, "--yes"], input: [], environment: RecoveryPeople.later(29))
-            #expect(
-                refused.exitCode != 0 && !refused.text.contains("The machine has your share"),
-                "\(refused.exitCode) \(refused.text) \(refused.errorText)")
-        }
-    }
-
     @Test("R86: nothing is given for a request that was forbidden; a server that takes the word back stops no sync")
     func forbidding() throws {
         let people = try RecoveryPeople()

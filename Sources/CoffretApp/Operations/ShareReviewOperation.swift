@@ -45,14 +45,26 @@ extension ShareReview: PerformedOperation {
             answer.isDecided = true
             return answer
         }
+        let before = WorkBefore([record], on: desk)
         let sync = desk.sync(try desk.account())
         defer { sync.account.connection.logOut() }
         try desk.follow(sync.account)
-        _ = try desk.change(record, sync, to: review.change(decision)) { options in
+        let change = try review.change(decision)
+        _ = try desk.change(record, sync, to: change) { options in
             options.shown = ShownLinks(undoneFrom: decision == .undo ? review.numbers.first : nil)
         }
         answer.isDecided = true
+        let silenced = change.silenced
+        if !silenced.isEmpty { answer.unseen = try before.unseen(on: desk) { silenced.contains($0.accountID) } }
         return answer
+    }
+}
+
+extension MemberChange {
+    /// Those who write no more behind it.
+    fileprivate var silenced: Set<ChainID> {
+        guard case .changeRoles(let changes, confirming: _) = self else { return [] }
+        return Set(changes.filter { $0.role?.writes != true }.map(\.accountID))
     }
 }
 

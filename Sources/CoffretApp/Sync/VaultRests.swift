@@ -53,5 +53,10 @@ extension AccountSync {
         try store.note(rest, of: record.vaultID)
     }
 
-    private func stamp(of vault: VaultID) -> [UInt8] { Array(FileStamps.journal(of: vault, store.layout).utf8) }
+    /// Of the journal, and of the file `chains`: a sync brings that again where it is lost.
+    private func stamp(of vault: VaultID) -> [UInt8] {
+        let folder = store.layout.vaultPath(vault)
+        let files = FileStamps.files(of: PathText.join(folder, "journal")) + [PathText.join(folder, "chains")]
+        return Array(FileStamps.hash(files).utf8)
+    }
 }

@@ -65,6 +65,7 @@ enum ShareReviewing {
                     ? "Nothing that another device deleted waits here." : "No link waits for your word."
             }
             return done(decision, shown)
+                + decided.unseen.map { $0.words(by: "members who write no more") }.joined()
         }
     }
 

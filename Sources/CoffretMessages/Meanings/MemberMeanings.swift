@@ -29,7 +29,9 @@ extension FailureMeaning {
             .waitsForPerson,
             "links of the vault come from a device that its person has revoked, who has not said whether they count; nothing was changed",
             showsPlace: true,
-            hint: "ask that person to run coffret share review VAULT; if nobody of them is there, run it yourself"),
+            hint:
+                "ask that person to run coffret share review VAULT; for who has left an owner of that time does, with --for NAME"
+        ),
         "trust.member.not-permitted": FailureMeaning(
             .permission, "your role in the vault does not allow that, or it does not apply any more",
             hint: "coffret share members VAULT says who may do what"),

@@ -352,6 +352,7 @@ package struct ShareReview: StoreOperation {
         package var purges: [WaitingPurgeMessage] = []
         package var isDecided = false
         package var isForThisDevice = false
+        package var unseen: [UnseenWork] = []
 
         package init() {}
         package static let layout = RecordLayout<Self>(
@@ -361,6 +362,7 @@ package struct ShareReview: StoreOperation {
             RecordField("purges", \.purges, "that wait, or waited until this was decided"),
             RecordField("decided", \.isDecided, "whether it was done"),
             RecordField(
-                "here", \.isForThisDevice, "whether nobody can say it for all, so that it holds on this device alone"))
+                "here", \.isForThisDevice, "whether nobody can say it for all, so that it holds on this device alone"),
+            RecordField("unseen", \.unseen, "work of those who write no more, which came with this, and counts"))
     }
 }
