@@ -44,16 +44,16 @@ package struct MemoryDump: CustomStringConvertible, CustomReflectable {
         }
     }
 
-    /// Larger regions are mostly reserved and never used, as those of a JavaScript engine.
-    private static let wholeByteCountMax: UInt = 64 << 20
+    /// Larger regions are mostly libraries of which little is used, or reserved and never used, as those of a JavaScript engine.
+    private static let wholeByteCountMax: UInt = 1 << 20
 
     /// The pages of a region that are in memory or swapped out, each run of them by itself.
-    private static func usedParts(of process: Int32, _ file: Int32, _ region: Range<UInt>) throws -> [[UInt8]] {
+    private static func usedRuns(of process: Int32, _ region: Range<UInt>) throws -> [Range<UInt>] {
         let map = unsafe open("/proc/\(process)/pagemap", O_RDONLY | O_CLOEXEC)
         guard map >= 0 else { throw Failed(description: "the pages of \(process) cannot be listed: errno \(errno)") }
         defer { close(map) }
         let pageByteCount: UInt = 4096
-        var (parts, run) = ([[UInt8]](), [UInt8]())
+        var runs: [Range<UInt>] = []
         var entries = [UInt64](repeating: 0, count: 65_536)
         var page = region.lowerBound / pageByteCount
         let end = region.upperBound / pageByteCount
@@ -61,22 +61,27 @@ package struct MemoryDump: CustomStringConvertible, CustomReflectable {
             let wanted = min(entries.count, Int(end - page))
             let count = unsafe pread(map, &entries, 8 * wanted, off_t(8 * page))
             guard count == 8 * wanted else { throw Failed(description: "the pages of \(process): errno \(errno)") }
-            for (index, entry) in entries[..<wanted].enumerated() {
-                // Bit 63: in memory; bit 62: swapped out.
-                let isUsed = entry >> 62 != 0
-                if isUsed {
-                    var bytes = [UInt8](repeating: 0, count: Int(pageByteCount))
-                    let address = (page + UInt(index)) * pageByteCount
-                    if unsafe pread(file, &bytes, bytes.count, off_t(address)) == bytes.count { run += bytes }
-                }
-                if !isUsed, !run.isEmpty {
-                    parts.append(run)
-                    run = []
-                }
+            // Bit 63: in memory; bit 62: swapped out.
+            for index in 0..<wanted where entries[index] >> 62 != 0 {
+                let address = (page + UInt(index)) * pageByteCount
+                let start = runs.last?.upperBound == address ? runs.removeLast().lowerBound : address
+                runs.append(start..<(address + pageByteCount))
             }
             page += UInt(wanted)
         }
-        return run.isEmpty ? parts : parts + [run]
+        return runs
+    }
+
+    /// As much of it as can be read from its beginning on.
+    private static func bytes(_ file: Int32, _ region: Range<UInt>) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: region.count) { buffer, filled in
+            while filled < region.count {
+                let place = off_t(region.lowerBound) + off_t(filled)
+                let count = unsafe pread(file, buffer.baseAddress! + filled, region.count - filled, place)
+                guard count > 0 else { break }
+                filled += count
+            }
+        }
     }
 
     private static func regions(of process: Int32) throws -> [[UInt8]] {
@@ -90,25 +95,15 @@ package struct MemoryDump: CustomStringConvertible, CustomReflectable {
             guard bounds.count == 2, words.count >= 5 else { throw Failed(description: "a line of maps: \(line)") }
             // The kernel's own pages, which hold no data of the process.
             if line.hasSuffix("[vvar]") || line.hasSuffix("[vvar_vclock]") || line.hasSuffix("[vsyscall]") { continue }
-            if bounds[1] - bounds[0] > wholeByteCountMax {
-                found += try usedParts(of: process, file, bounds[0]..<bounds[1])
-                continue
-            }
-            var buffer = [UInt8](repeating: 0, count: Int(bounds[1] - bounds[0]))
-            var filled = 0
-            while filled < buffer.count {
-                let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-                    unsafe pread(
-                        file, bytes.baseAddress! + filled, bytes.count - filled, off_t(bounds[0]) + off_t(filled))
+            let region = bounds[0]..<bounds[1]
+            for run in UInt(region.count) > wholeByteCountMax ? try usedRuns(of: process, region) : [region] {
+                let read = bytes(file, run)
+                // Guard pages and the ends of mapped files may be out of anybody's reach.
+                guard read.count == run.count || !words[1].hasPrefix("rw") else {
+                    throw Failed(description: "\(read.count) bytes could be read of \(line)")
                 }
-                guard count > 0 else { break }
-                filled += count
+                found.append(read)
             }
-            // Guard pages and the ends of mapped files may be out of anybody's reach.
-            guard filled == buffer.count || !words[1].hasPrefix("rw") else {
-                throw Failed(description: "\(filled) bytes could be read of \(line)")
-            }
-            found.append(Array(buffer[..<filled]))
         }
         return found
     }

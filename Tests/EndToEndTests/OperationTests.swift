@@ -149,7 +149,7 @@ struct OperationTests {
         }
         let isAnswered = Self.rows.filter { $0.refusal == nil }.map(\.request.name)
         // In these a server and a device take part that are new each time: SessionPairingTests,
-        // DeviceTests, RemoteTests, SharingTests, SharedItemTests, ContactCommandTests and RecoveryContactTests answer them.
+        // DeviceTests, DesktopRemoteTests, SharingTests, SharedItemTests, ContactCommandTests and RecoveryContactTests answer them.
         let elsewhere = [
             ServerJoin.name, DeviceApprove.name, RemoteAsk.name, RemoteAnswer.name, BrowserAllow.name, ShareAdd.name,
             ShareAnswer.name,

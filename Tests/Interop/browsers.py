@@ -93,11 +93,17 @@ class Chromium:
                 text, buffer = buffer.split(b"\0", 1)
                 message = json.loads(text)
                 if "id" in message and message["id"] in self.answers:
-                    self.answers.pop(message["id"]).put(message)
+                    self.answers.pop(message["id"])[1].put(message)
+                # A page that goes leaves what it was asked without an answer, for ever.
+                if message.get("method") == "Target.detachedFromTarget":
+                    gone = message["params"]["sessionId"]
+                    for number in [number for number, (session, _) in list(self.answers.items()) if session == gone]:
+                        self.answers.pop(number)[1].put({"error": {"message": "the page navigated, or has gone"}})
 
     def send(self, method, parameters=None, session=None):
         self.counter += 1
-        answer = self.answers[self.counter] = queue.Queue()
+        answer = queue.Queue()
+        self.answers[self.counter] = (session, answer)
         message = {"id": self.counter, "method": method, "params": parameters or {}}
         if session:
             message["sessionId"] = session

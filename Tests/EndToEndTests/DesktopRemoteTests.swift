@@ -7,9 +7,9 @@ import Foundation
 import Testing
 
 @Suite(
-    "Remote", .serialized, .ownThread,
+    "Remote", .serialized,
     .enabled(if: ServerRunner.isAvailable && AgentRunner.isAvailable, "needs coffret-server and coffret-agent"))
-struct RemoteTests {
+struct DesktopRemoteTests {
     /// Two devices of one person: the tower has a local vault with a login, and a person; the laptop asks.
     final class World {
         let server: ServerRunner

@@ -27,9 +27,9 @@ enum BrowserPrograms {
 }
 
 @Suite(
-    "Browsers", .serialized, .ownThread,
+    "Browsers", .serialized,
     .enabled(if: BrowserPrograms.areBuilt, "needs coffret-agent and coffret-bridge"))
-struct BrowserTests {
+struct DesktopBrowserTests {
     /// Runs a script in a world with a store and an agent of its own.
     private static func run(
         _ script: String, _ arguments: String..., on desktop: [String: String?] = [:]
@@ -43,7 +43,7 @@ struct BrowserTests {
                 "COFFRET_TEST_EXTENSION": SharedData.packageRoot.appendingPathComponent("Web/extension").path,
             ]))
         let result = try ProcessRunner.run(BrowserPrograms.python, [path] + arguments, environment: environment)
-        #expect(result.exitCode == 0, "\(result.text.suffix(1500))\n\(result.errorText.suffix(2000))")
+        #expect(result.exitCode == 0, "\(result.errorText.suffix(2000))\n\(result.text.suffix(1500))")
         #expect(result.text.contains("all held"))
         return result.text
     }

@@ -7,9 +7,9 @@ import Glibc
 import Testing
 
 @Suite(
-    "Secret Service of Coffret", .serialized, .ownThread,
+    "Secret Service of Coffret", .serialized,
     .enabled(if: SecretServiceWorld.isAvailable, "needs coffret-agent, coffret-secret-service and dbus-daemon"))
-struct SecretServiceTests {
+struct DesktopSecretServiceTests {
     @Test(
         "secret-tool keeps, finds, replaces and removes a password, which is an item of the vault",
         .enabled(if: SecretServiceWorld.hasTool, "needs secret-tool"))

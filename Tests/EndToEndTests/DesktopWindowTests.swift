@@ -7,10 +7,10 @@ import Glibc
 import Testing
 
 @Suite(
-    "The window", .ownThread,
+    "The window",
     .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
-struct WindowTests {
+struct DesktopWindowTests {
     @Test(
         "R122: R123: the page reaches its session, and nothing else: no network, no other address, no code, no storage")
     func closed() throws {

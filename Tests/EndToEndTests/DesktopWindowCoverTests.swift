@@ -5,10 +5,10 @@ import Foundation
 import Testing
 
 @Suite(
-    "The covered window", .ownThread,
+    "The covered window",
     .enabled(if: WindowRunner.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
-struct WindowCoverTests {
+struct DesktopWindowCoverTests {
     private static let manager = "/usr/bin/xprop"
 
     /// Fills its window with a colour, and counts keys and losses of the keyboard.

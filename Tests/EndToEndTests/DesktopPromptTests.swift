@@ -42,10 +42,10 @@ private final class Prompt {
 }
 
 @Suite(
-    "The desktop's prompt", .ownThread,
+    "The desktop's prompt",
     .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
-struct PromptTests {
+struct DesktopPromptTests {
     @Test("a passphrase with any character is typed, taken back, and given whole; a second question has its own")
     func secret() throws {
         let screen = try DesktopScreen()
@@ -169,7 +169,7 @@ struct PromptTests {
 }
 
 @Suite(
-    "The agent asks at the desktop", .ownThread,
+    "The agent asks at the desktop",
     .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
     .enabled(if: AgentRunner.isAvailable, "coffret-agent is not built"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
@@ -183,9 +183,9 @@ struct DesktopAskingTests {
         try agent.succeed("agent", "start")
         let client = try SpawnedProcess(
             "/usr/bin/setsid", ["-w", CoffretRunner.executable, "ls"],
-            environment: agent.runner.environment(agent.environment()), output: .pipe, error: .inherited)
+            environment: agent.runner.environment(agent.environment()), output: .pipe, error: .pipe)
         for passphrase in ["wrong passphrase", CoffretRunner.passphrase] {
-            try screen.window("^Coffret$")
+            try screen.window("^Coffret$", of: client)
             try screen.type(passphrase)
             try screen.press("Return")
             try screen.waitUntilNoWindow("^Coffret$")

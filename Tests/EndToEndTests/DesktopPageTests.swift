@@ -6,8 +6,8 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite("Page", .serialized, .ownThread, .enabled(if: PageServer.isAvailable, "needs coffret-web and libjs-codemirror"))
-struct PageTests {
+@Suite("Page", .serialized, .enabled(if: PageServer.isAvailable, "needs coffret-web and libjs-codemirror"))
+struct DesktopPageTests {
     private static let python = SharedData.packageRoot.appendingPathComponent(".build/venv/bin/python").path
 
     /// A browser, and what drives it.

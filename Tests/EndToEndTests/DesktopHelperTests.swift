@@ -14,10 +14,10 @@ private enum HelperPrograms {
 }
 
 @Suite(
-    "Helper", .serialized, .ownThread,
+    "Helper", .serialized,
     .enabled(
         if: HelperPrograms.areBuilt && PrivateBus.isAvailable, "needs coffret-agent, coffret-helper and dbus-daemon"))
-struct HelperTests {
+struct DesktopHelperTests {
     @Test(
         "R155: the tray opens, finds, locks and unlocks; the portal's shortcut finds; nothing of the store is shown",
         .enabled(if: HelperPrograms.hasPython, "needs python3-dbus and python3-gi"))

@@ -6,9 +6,9 @@ import Foundation
 import Testing
 
 @Suite(
-    "Remote browsers", .serialized, .ownThread,
+    "Remote browsers", .serialized,
     .enabled(if: ServerRunner.isAvailable && AgentRunner.isAvailable, "needs coffret-server and coffret-agent"))
-struct RemoteBrowserTests {
+struct DesktopRemoteBrowserTests {
     @Test(
         "R140, R149, R150: Chromium asks another device for the login of the page in front, which comes after a yes",
         .enabled(if: BrowserPrograms.hasChromium, "needs chromium"))
@@ -20,7 +20,7 @@ struct RemoteBrowserTests {
     func firefox() throws { try Self.check("firefox", called: "Firefox") }
 
     private static func check(_ name: String, called browserName: String) throws {
-        let world = try RemoteTests.World(withLaptop: false)
+        let world = try DesktopRemoteTests.World(withLaptop: false)
         defer { world.stop() }
         let library = try AgentRunner(makesStore: false)
         let root = SharedData.packageRoot

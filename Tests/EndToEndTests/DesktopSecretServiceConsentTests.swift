@@ -5,10 +5,10 @@ import Foundation
 import Testing
 
 @Suite(
-    "Secret Service: programs that come for the first time", .serialized, .ownThread,
+    "Secret Service: programs that come for the first time", .serialized,
     .enabled(
         if: SecretServiceWorld.isAvailable && SecretServiceWorld.hasTool, "needs coffret-secret-service, secret-tool"))
-struct SecretServiceConsentTests {
+struct DesktopSecretServiceConsentTests {
     private static let hasPrompt = FileManager.default.isExecutableFile(atPath: CoffretRunner.executable + "-prompt")
 
     @Test(
