@@ -59,8 +59,12 @@ let linking: [LinkerSetting] = [
         ], .when(configuration: .release))
 ]
 
+/// What tests run again and again is optimized for them too, with its assertions: simulated worlds take a fraction of the time.
+let optimized: [SwiftSetting] =
+    settings + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+    .target(name: name, dependencies: dependencies, swiftSettings: optimized)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -313,7 +317,7 @@ let testTargets: [Target] = [
     .target(name: "CTestProcess", path: "Tests/CTestProcess", cSettings: [.define("_GNU_SOURCE")]),
     .target(
         name: "CoffretTestSupport", dependencies: ["CoffretBase", "CTestProcess"], path: "Tests/CoffretTestSupport",
-        swiftSettings: settings),
+        swiftSettings: optimized),
     tests("CoffretBaseTests", ["CoffretBase", "CoffretTestSupport"]),
     tests("CoffretCryptoTests", ["CoffretBase", "CoffretCrypto", "CoffretTestSupport"]),
     tests("CoffretSQLiteTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretTestSupport"]),
@@ -326,7 +330,7 @@ let testTargets: [Target] = [
     .target(
         name: "CoffretHistorySupport",
         dependencies: ["CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretTestSupport"],
-        path: "Tests/CoffretHistorySupport", swiftSettings: settings),
+        path: "Tests/CoffretHistorySupport", swiftSettings: optimized),
     tests(
         "CoffretHistoryTests",
         [
@@ -339,7 +343,7 @@ let testTargets: [Target] = [
         dependencies: [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
             "CoffretTestSupport",
-        ], path: "Tests/CoffretVaultSupport", swiftSettings: settings),
+        ], path: "Tests/CoffretVaultSupport", swiftSettings: optimized),
     tests(
         "CoffretLogsTests",
         [
@@ -375,7 +379,7 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCore", "CoffretTerminal", "CoffretMessages", "CoffretScripting", "CoffretCLI",
             "CoffretSync", "CoffretTestSupport",
         ],
-        exclude: ["Snapshots"], swiftSettings: settings),
+        exclude: ["Snapshots"], swiftSettings: optimized),
     tests(
         "CoffretAppTests", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretApp", "CoffretTestSupport"]),
     tests(
@@ -407,11 +411,11 @@ let testTargets: [Target] = [
         dependencies: [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
             "CoffretKeys", "CoffretSharing", "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
-        ], path: "Tests/CoffretSimulation", swiftSettings: settings),
+        ], path: "Tests/CoffretSimulation", swiftSettings: optimized),
     .executableTarget(
         name: "coffret-simulator",
         dependencies: ["CoffretBase", "CoffretLogs", "CoffretSync", "CoffretSimulation", "CoffretTestSupport"],
-        path: "Tests/coffret-simulator", swiftSettings: settings),
+        path: "Tests/coffret-simulator", swiftSettings: optimized),
     tests(
         "CoffretSyncTests",
         [
