@@ -155,8 +155,8 @@ package final class HTTPZoneTransport: LogTransport {
         case .letters(let post):
             let response = try send("POST", zonePath + "/letters", post.encoded(), Self.headByteCountMax)
             return response.status / 100 == 2 ? .acknowledged : Self.refusal(response)
-        case .letterOpened:
-            let response = try send("DELETE", zonePath + "/letter", nil, Self.headByteCountMax)
+        case .letterOpened(let epoch):
+            let response = try send("DELETE", zonePath + "/letter?epoch=\(epoch)", nil, Self.headByteCountMax)
             return response.status / 100 == 2 ? .acknowledged : Self.refusal(response)
         case .collections(let after):
             let query = after.isEmpty ? "" : "?after=" + Hex.encode(after)

@@ -21,8 +21,8 @@ package enum LogRequest: Equatable, Sendable {
     /// The newest key of the vault, as far as the server has anything of it.
     case keys
     case letters(LetterPost)
-    /// The own letter was opened.
-    case letterOpened
+    /// The own letter with the key of an epoch was opened.
+    case letterOpened(epoch: UInt32)
     /// Signed collections, from a place on.
     case collections(after: [UInt8])
     case sweep(ZoneSweep)

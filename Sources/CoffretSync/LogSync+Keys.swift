@@ -41,7 +41,7 @@ extension LogSync {
         try keys.offer(older.keys.merging([epoch: opened.key]) { $1 })
         try keys.settle(chain)
         report.awaitsKey = keys.vaultKey(ofEpoch: epoch) == nil
-        return report.awaitsKey ? nil : ask(.letterOpened, for: .letterEnd)
+        return report.awaitsKey ? nil : ask(.letterOpened(epoch: epoch), for: .letterEnd)
     }
 
     /// The keys in a history object that the chain commits to, and the epochs of those that are others (R56).

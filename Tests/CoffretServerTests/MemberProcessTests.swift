@@ -62,7 +62,13 @@ struct MemberProcessTests {
         let waiting = try #require(try bob.read("/v1/memberships", as: Memberships.self).entries.first)
         #expect(waiting.zone == vault.id && waiting.role == 2 && waiting.state == 1 && waiting.number == 2)
         #expect(try bob.read(path + "/keys", as: ZoneKeys.self).letter == letter)
-        #expect(try bob.send("DELETE", path + "/letter").status == 204)
+        for tail in ["", "?epoch=-1", "?epoch=4294967296"] {
+            #expect(try bob.send("DELETE", path + "/letter" + tail).code == "server.request.malformed", "\(tail)")
+        }
+        #expect(try bob.send("DELETE", path + "/letter?epoch=2").status == 204)
+        #expect(try bob.read(path + "/keys", as: ZoneKeys.self).letter == letter)
+        #expect(try bob.send("DELETE", path + "/letter?epoch=1").status == 204)
+        #expect(try bob.read(path + "/keys", as: ZoneKeys.self).letter.isEmpty)
         // R66: before he accepts he writes nothing.
         let early = ZoneObject.random()
         let push = vault.push([early], from: nil, to: early.address, by: bob.device)
@@ -132,7 +138,7 @@ struct MemberProcessTests {
         #expect(try bob.post(MemberPost(link: change), to: vault).code == "trust.member.not-permitted")
         for (method, tail) in [
             ("GET", "/head"), ("GET", "/changes"), ("GET", "/keys"), ("GET", "/acks"), ("GET", "/objects"),
-            ("GET", "/collections"), ("DELETE", "/letter"),
+            ("GET", "/collections"), ("DELETE", "/letter?epoch=1"),
         ] {
             #expect(try stranger.send(method, path + tail).code == "server.zone.unknown", "\(tail)")
         }

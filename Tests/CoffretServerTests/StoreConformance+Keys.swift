@@ -138,9 +138,12 @@ extension StoreCheck {
             }
             #expect(code { try send([letter], shared.stranger) } == .zoneUnknown)
             #expect(code { _ = try store.keys(of: id, for: shared.stranger.owner) } == .zoneUnknown)
-            #expect(code { try store.takeLetter(of: id, by: shared.stranger.owner) } == .zoneUnknown)
-            try store.takeLetter(of: id, by: shared.added.owner)
-            try store.takeLetter(of: id, by: shared.added.owner)
+            #expect(code { try store.takeLetter(ofEpoch: 1, in: id, by: shared.stranger.owner) } == .zoneUnknown)
+            // One who opened an earlier letter takes none that came meanwhile.
+            for other: UInt32 in [0, 2, .max] { try store.takeLetter(ofEpoch: other, in: id, by: shared.added.owner) }
+            #expect(try store.keys(of: id, for: shared.added.owner).letter == letter)
+            try store.takeLetter(ofEpoch: 1, in: id, by: shared.added.owner)
+            try store.takeLetter(ofEpoch: 1, in: id, by: shared.added.owner)
             #expect(try store.keys(of: id, for: shared.added.owner).letter.isEmpty)
             #expect(
                 try store.keys(of: id, for: shared.writer.owner).lacking == [shared.viewer.id],

@@ -128,8 +128,8 @@ package final class LogServer: LogSite {
             case .letters(let post):
                 try store.post(sent(post), to: zone, by: owner)
                 return .acknowledged
-            case .letterOpened:
-                try store.takeLetter(of: zone, by: owner)
+            case .letterOpened(let epoch):
+                try store.takeLetter(ofEpoch: epoch, in: zone, by: owner)
                 return .acknowledged
             case .collections(let after):
                 return .collections(try sent(store.collectionRecords(after: after, in: zone, for: owner)))

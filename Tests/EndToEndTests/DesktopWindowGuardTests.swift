@@ -32,11 +32,11 @@ struct DesktopWindowGuardTests {
         try window.screen.waitUntilNoWindow("^Coffret asks$")
         try window.agent.runner.makeNote("# onward\n")
         try window.screen.window("^Coffret asks$")
-        try window.screen.press("Return")
-        #expect(
-            try window.report() == [
-                "first": "given", "refused": "front.reveal.many", "wanted": "canary password 99,canary password 99",
-            ])
+        // Enter and space alone are a no.
+        try window.screen.press("Home", "Tab", "space")
+        let report = try window.report()
+        let wanted = "canary password 99,canary password 99"
+        #expect(report == ["first": "given", "refused": "front.reveal.many", "wanted": wanted], "\(report)")
     }
 
     @Test("R138: variables that weaken WebKit, or put code of others into the window, reach none of its processes")

@@ -147,7 +147,10 @@ extension RouteTable {
             return ServerResponse(204)
         },
         .owned("DELETE", "/v1/zones/{zone}/letter", "keys.taken") { service, request, owner in
-            try service.store.takeLetter(of: request.id, by: owner)
+            guard let epoch = try request.number("epoch", max: Int64(UInt32.max)) else {
+                throw ServerFailure(.malformed, "an epoch")
+            }
+            try service.store.takeLetter(ofEpoch: UInt32(epoch), in: request.id, by: owner)
             return ServerResponse(204)
         },
         .owned("GET", "/v1/zones/{zone}/acks", "acks.read", .reading) { service, request, owner in

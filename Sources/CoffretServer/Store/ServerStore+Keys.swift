@@ -189,17 +189,19 @@ extension ServerStore {
         }
     }
 
-    /// The account has opened its letter: the letter goes, and a note that it came stays until the next epoch.
-    package func takeLetter(of id: [UInt8], by owner: SessionOwner) throws {
+    /// The account has opened its letter: the letter goes, and a note that it came stays until the next epoch. A letter of
+    /// another epoch stays, since one may have come meanwhile.
+    package func takeLetter(ofEpoch epoch: UInt32, in id: [UInt8], by owner: SessionOwner) throws {
         try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
-            let key: [SQLValue] = [.int(zone.number), .bytes(owner.accountID)]
+            let key: [SQLValue] = [.int(zone.number), .bytes(owner.accountID), .int(Int64(epoch))]
             let row = try session.query(
-                "SELECT sender, LENGTH(data) FROM keyletters WHERE number = $1 AND account = $2", key
+                "SELECT sender, LENGTH(data) FROM keyletters WHERE number = $1 AND account = $2 AND epoch = $3", key
             ).first
             guard let row else { return }
             try session.execute(
-                "UPDATE keyletters SET data = $1 WHERE number = $2 AND account = $3", [.bytes([])] + key)
+                "UPDATE keyletters SET data = $1 WHERE number = $2 AND account = $3 AND epoch = $4",
+                [.bytes([])] + key)
             try charge(row[0].bytes, -row[1].int, session)
         }
     }
