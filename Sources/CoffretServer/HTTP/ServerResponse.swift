@@ -9,7 +9,7 @@ internal import Synchronization
 // SAFETY: its closures ask the library's connection on the thread that serves it, or what was read there before.
 struct ServerRequest: @unchecked Sendable {
     /// What routes that a lane answers ask for.
-    static let queryNames = ["from", "after", "account", "device"]
+    static let queryNames = ["from", "after", "account", "device", "epoch"]
     static let headerNames = ["Content-Range"]
 
     let route: Route
