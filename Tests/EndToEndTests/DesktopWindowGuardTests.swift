@@ -32,8 +32,8 @@ struct DesktopWindowGuardTests {
         try window.screen.waitUntilNoWindow("^Coffret asks$")
         try window.agent.runner.makeNote("# onward\n")
         try window.screen.window("^Coffret asks$")
-        // Enter and space alone are a no.
-        try window.screen.press("Home", "Tab", "space")
+        // The first button refuses.
+        try window.screen.press("Tab", "Return")
         let report = try window.report()
         let wanted = "canary password 99,canary password 99"
         #expect(report == ["first": "given", "refused": "front.reveal.many", "wanted": wanted], "\(report)")
