@@ -12,6 +12,8 @@ internal import CoffretWire
 final class Attendant: PageAttendant {
     private let parent: Widget
     private var asked: QuestionWindow?
+    /// Is called after each answer: what waited for it may have been sent to a session now.
+    var answered: () -> Void = {}
 
     init(over parent: Widget) { self.parent = parent }
 
@@ -29,6 +31,7 @@ final class Attendant: PageAttendant {
                 reply(isYes ? .yes : .no)
             }
             remove()
+            answered()
         }
         asked?.show()
     }

@@ -135,6 +135,7 @@ internal import Glibc
         }
         guard let watch else { return show(locked: "The agent does not let the window in.") }
         self.watch = watch
+        attendant.answered = { [unowned self] in listen() }
         let desk = PageDesk(.window, store: store, environment: environment, attendant: attendant) {
             [unowned self] request, reply in
             if case .choose(.dropped, _) = request { return reply(nextDropped()) }
