@@ -16,7 +16,9 @@ struct DesktopWindowGuardTests {
     func reveals() throws {
         let window = try WindowRunner(
             """
-            const item = (await ask("item.search", { query: "Mail" })).ok.hits[0].id;
+            let hits = [];
+            while (hits.length === 0) hits = (await ask("item.search", { query: "Mail" })).ok?.hits ?? [];
+            const item = hits[0].id;
             const read = () => ask("field.read", { item, field: "password" });
             const codes = [];
             for (let round = 0; round < 20; round++) codes.push((await read()).error?.code ?? "given");
