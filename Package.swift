@@ -59,7 +59,7 @@ let linking: [LinkerSetting] = [
         ], .when(configuration: .release))
 ]
 
-/// What tests run again and again is optimized for them too, with its assertions: simulated worlds take a fraction of the time.
+/// Libraries and the tests' support are optimized for tests too, with assertions: simulated worlds take a fraction of the time.
 let optimized: [SwiftSetting] =
     settings + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 

@@ -124,7 +124,7 @@ package final class VaultSyncer {
             if logs.waitingLinks?.code == .keyMissing { throw SyncError(.historyDiffers) }
             try run.settlePurges(logs, &report)
             if logs.isEpochStale {
-                // Who could write the new key waits for a word: whose, says more.
+                // Nobody can write the new key before a word is said, and the error names the one who has to say it.
                 throw logs.waitsForWord.map { SyncError(.memberUnconfirmed, at: $0.account.hex) }
                     ?? SyncError(.epochStale)
             }

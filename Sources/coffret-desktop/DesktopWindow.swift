@@ -28,7 +28,7 @@ internal import Glibc
     /// The sources of the sessions' answers, by descriptor.
     private var sources: [Int32: Source] = [:]
     private var coverTimer: Source?
-    /// What was dropped on the page and not fetched by it yet.
+    /// Files dropped on the page that it has not fetched yet.
     private var dropped: [DroppedFile] = []
 
     /// After so long without the keyboard the window is covered.

@@ -245,7 +245,7 @@ package final class LogDevice: LogKeyring {
         return sync.report
     }
 
-    /// What a server that lists an object gives by its address, too: else it would take back what it gave (F5).
+    /// An object that a server lists it gives by its address, too: else it would take back what it gave (F5).
     private func shownAlso(for request: LogRequest) -> LogPage? {
         let (objects, cursor): ([ZoneObject], [UInt8])
         switch request {

@@ -1,5 +1,5 @@
-// What somebody who has the server's database, with a member's device or program that lies, can make others take for the keys
-// of a vault and the identity of a person.
+// Keys of a vault and identities of a person that others are made to take: by somebody who has the server's database, with a
+// member's device or program that lies.
 
 import CoffretBase
 import CoffretCrypto
@@ -128,7 +128,7 @@ struct LyingServerLettersTests {
         try alice.succeed("contact", "add", carol, "--name", "Carol")
         try alice.succeed("contact", "verify", "Carol", "--yes")
         try query("DELETE \(rows); INSERT INTO links SELECT * FROM second")
-        // Who remembers a compared head alone cannot tell a chain that was cut from another one.
+        // A remembered head alone cannot tell a chain that was cut from another one.
         try expectRefused(alice, 72, "trust.chain.rolled-back", "contact", "verify", "Carol")
         try expectRefused(alice, 72, "trust.chain.rolled-back", "share", "add", "Home", "Carol", "--yes")
         #expect(try query("SELECT COUNT(*) FROM keyletters WHERE account = x'\(carol)'") == ["0"])

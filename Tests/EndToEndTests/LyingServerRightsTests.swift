@@ -1,4 +1,4 @@
-// What becomes of rights and space when the server, a former member, an owner or a guest takes what is not theirs. The one thing
+// Rights and space where the server, a former member, an owner or a guest takes what is not theirs. The one thing
 // to keep true: the attack is made, by real programs and in the server's database, and is seen to have been made.
 
 import CoffretTestSupport

@@ -39,14 +39,20 @@ struct QuietSyncTests {
         for _ in 0..<3 { try people.sync(people.alice, people.bob) }
     }
 
+    /// Two people with a vault, who have synced all.
+    private func sharing() throws -> SharingPeople {
+        let people = try SharingPeople()
+        try people.alice.succeed("vault", "new", "One")
+        try people.alice.makeNote("First\nwords", "--vault", "One")
+        try people.share("One", "writer", with: people.bob)
+        try settle(people)
+        return people
+    }
+
     @Test("the file chains of a vault that is lost is brought again by a sync, though nothing is new at the server")
     func lostChains() throws {
-        let people = try SharingPeople()
-        let (alice, bob) = (people.alice, people.bob)
-        try alice.succeed("vault", "new", "One")
-        try alice.makeNote("First\nwords", "--vault", "One")
-        try people.share("One", "writer", with: bob)
-        try settle(people)
+        let people = try sharing()
+        let alice = people.alice
         let id = try #require(try alice.list("share", "ls").first?["id"] as? String)
         try FileManager.default.removeItem(atPath: "\(alice.storePath)/vaults/\(id.prefix(32))/chains")
         #expect(try alice.run("ls", "--vault", "One").errorText.contains("core.vault.chains-behind"))
@@ -56,12 +62,8 @@ struct QuietSyncTests {
 
     @Test("requests of a sync without news do not grow with the vaults, and news is not missed")
     func counts() throws {
-        let people = try SharingPeople()
+        let people = try sharing()
         let (alice, bob) = (people.alice, people.bob)
-        try alice.succeed("vault", "new", "One")
-        try alice.makeNote("First\nwords", "--vault", "One")
-        try people.share("One", "writer", with: bob)
-        try settle(people)
         let few = try cost(of: alice, people.server)
         #expect(few["heads.list"] == 1, "\(few)")
         for route in ["zones.head", "zones.changes", "acks.read", "acks.write", "zones.push"] {

@@ -114,7 +114,7 @@ final class ServerRunner {
         }
     }
 
-    /// What somebody does who has the database.
+    /// A statement by somebody who has the database.
     @discardableResult
     func query(_ statement: String) throws -> [String] {
         let result = try ProcessRunner.run("/usr/bin/sqlite3", ["-cmd", ".timeout 10000", databasePath, statement])

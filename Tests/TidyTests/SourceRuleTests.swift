@@ -40,6 +40,21 @@ struct SourceRuleTests {
         #expect(long == [])
     }
 
+    /// `Scripts/check` runs them after the others, by their names.
+    @Test("a suite that drives a browser, a window or a desktop has a name that begins with Desktop")
+    func desktopSuitesAreNamed() {
+        var count = 0
+        let means = ["WindowRunner", "BrowserPrograms.", "PageServer(", "screen.window("]
+        for file in SourceTree.tests
+        where file.path.contains("EndToEndTests/") && means.contains(where: { file.text.contains($0) }) {
+            for suite in file.text.matches(of: /@Suite(?:.|\n)*?\n(?:final class|struct) ([A-Za-z]+)/) {
+                count += 1
+                #expect(suite.1.hasPrefix("Desktop"), "\(file.path): \(suite.1)")
+            }
+        }
+        #expect(count > 10)
+    }
+
     @Test("a file opens with a comment that says its purpose")
     func filesSayTheirPurpose() {
         for file in SourceTree.sources + SourceTree.tests {

@@ -23,6 +23,8 @@ const site = (kind === "create" ? options.rp.id : options.rpId) ?? new URL(origi
 const listed = (kind === "create" ? options.excludeCredentials : options.allowCredentials) ?? [];
 const common = { origin, site, framed: !sameOriginWithAncestors };
 let session;
+/** The host that has the agent ask; it goes with the window. */
+let asking;
 
 const text = (words, kind = "") => node("p", { class: kind }, words);
 const action = (title, click, kind = "") => node("button", { class: kind, click: () => attempt(click) }, title);
@@ -44,14 +46,15 @@ async function attempt(work) {
         await work();
     } catch (error) {
         if (error.code === "locked") return show("locked", text(words.locked), action(words.unlock, openVault, "main"), ...others());
-        if (error.code?.startsWith("bridge.")) return refuse(names[error.code] ?? "NotAllowedError", error.message);
+        // A pause is no refusal: the person learns why nobody asks.
+        if (error.code?.startsWith("bridge.") && error.code !== "bridge.pausing") return refuse(names[error.code] ?? "NotAllowedError", error.message);
         const known = words[error.code];
         show("failed", text(typeof known === "string" ? known : error.message, "warning"), ...others());
     }
 }
 
 async function openVault() {
-    await unlock();
+    asking = await unlock();
     show("unlocking", text(words.unlocking), ...others());
     setTimeout(() => attempt(begin), 1000);
 }

@@ -54,7 +54,7 @@ private final class Newcomer {
         if: WindowRunner.isAvailable && ServerRunner.isAvailable,
         "coffret-desktop or coffret-server is not built: WebKitGTK or openssl is missing"),
     .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
-struct StartWindowTests {
+struct DesktopStartWindowTests {
     @Test("a first vault is made by its passphrase alone, and the page opens in a process without a network")
     func first() throws {
         let newcomer = try Newcomer()
