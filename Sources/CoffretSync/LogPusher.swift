@@ -42,10 +42,10 @@ struct LogPusher {
         queue = try repository.ask { (machine) throws(StorageError) -> [BlobName] in
             var records: [LogIndex.Record] = []
             for (instance, mark) in machine.frontier.marks {
-                let start = reached[instance] ?? 0
+                let start = max(reached[instance] ?? 0, served.end(of: instance))
                 guard start < mark.number, !served.has(instance, mark.number) else { continue }
                 records += try machine.store.index.records(of: instance, from: start + 1, to: mark.number)
-                    .filter { !$0.isBare && !served.has(instance, $0.dot.number) }
+                    .filter { !$0.isBare }
             }
             return records.sorted { ($0.height, $0.dot) < ($1.height, $1.dot) }.map(\.name)
         }[...]

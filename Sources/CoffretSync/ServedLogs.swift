@@ -27,6 +27,9 @@ package struct ServedLogs: Sendable {
         served[instance].map { number <= $0 } ?? !own.contains(instance)
     }
 
+    /// The newest number of a log that the server took or gave; 0: none is remembered.
+    func end(of instance: InstanceID) -> EntryNumber { served[instance] ?? 0 }
+
     /// The frontier that this server took from here or gave (F4).
     ///
     /// - Parameter numbers: logs are lowered to these.

@@ -43,6 +43,24 @@ struct LogExchangeTests {
         #expect(try two.sync().requestCount == 2)
     }
 
+    @Test("a push reads as much behind a log of 3,000 entries as behind one of 300")
+    func pushReads() throws {
+        let person = try Self.person(1)
+        let device = person.devices[0]
+        var reads: [Int] = []
+        for number in 1...3_000 {
+            try device.put(LogDevice.text(number % 50), "\(number)\n")
+            guard number == 300 || number == 3_000 else { continue }
+            try device.sync()
+            try device.put(LogDevice.text(7), "one more\n")
+            try device.reopen()
+            let before = device.repository.readCount
+            #expect(try device.sync().sentCount == 1)
+            reads.append(device.repository.readCount - before)
+        }
+        #expect(reads[1] <= reads[0] + 8, "\(reads)")
+    }
+
     @Test("edits at the same time merge on both devices, and the one that loses the race pushes behind the other")
     func race() throws {
         let person = try Self.person()
