@@ -145,6 +145,5 @@ package struct MemoryHistoryStore: HistoryStore {
     package mutating func withdraw(_ name: BlobName) {
         drop(name)
         applied.remove(name)
-        here[name] = nil
     }
 }
