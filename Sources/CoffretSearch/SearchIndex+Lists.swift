@@ -104,9 +104,10 @@ extension SearchIndex {
 }
 
 extension ListFilter {
-    fileprivate func accepts(_ record: DocumentAttributes) -> Bool {
+    /// - Parameter mask: of `flags`.
+    fileprivate func accepts(_ record: DocumentAttributes, _ mask: FlagMask) -> Bool {
         func agrees(_ wanted: Bool?, _ flag: UInt8) -> Bool { wanted == nil || wanted == record.has(flag) }
-        return (kinds?.contains(record.kind) ?? true) && admits(record.itemFlags)
+        return (kinds?.contains(record.kind) ?? true) && mask.admits(record.itemFlags)
             && agrees(isUntagged.map { !$0 }, DocumentAttributes.tagged)
             && agrees(hasAttachments, DocumentAttributes.attachments)
             && agrees(hasConflicts, DocumentAttributes.conflicted) && (modified?.contains(record.modified) ?? true)
@@ -118,7 +119,8 @@ extension SearchIndex.Session {
     func numbers(
         _ filter: ListFilter, order: ListOrder, countMax: Int
     ) throws(SQLiteError) -> (numbers: [Int64], totalCount: Int) {
-        var accepted = DocumentSet(attributes) { filter.accepts($0) }
+        let mask = FlagMask(filter.flags)
+        var accepted = DocumentSet(attributes) { filter.accepts($0, mask) }
         for tag in filter.tags { accepted.formIntersection(try documents(tagged: foldASCII(tag))) }
         let table = attributes
         let numbers = accepted.numbers

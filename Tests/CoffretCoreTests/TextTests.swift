@@ -128,7 +128,10 @@ struct MarkdownTests {
             ("plain\nlines", "plain"), ("", ""), ("```\ncode\n```\n", ""), ("> **quoted**", "quoted"),
             ("---\n", ""), ("a \\* b", "a * b"), ("#tag only", "#tag only"),
         ]
-        for (text, title) in cases { #expect(MarkdownScan(text).title == title, "\(text)") }
+        for (text, title) in cases {
+            #expect(MarkdownScan(text).title == title, "\(text)")
+            #expect(MarkdownScan.title(of: text) == title, "\(text)")
+        }
         #expect(MarkdownScan(String(repeating: "é", count: 5_000)).title.utf8.count <= MarkdownScan.titleByteCountMax)
     }
 

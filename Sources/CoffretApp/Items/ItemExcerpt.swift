@@ -20,11 +20,12 @@ enum ItemExcerpt {
     /// The text below the line that gives the title.
     private static func withoutTitle(_ item: Item) -> Substring {
         let text = item.text.drop { $0.isNewline || $0.isWhitespace }
+        let title = item.title
         guard let end = text.firstIndex(where: \.isNewline) else {
-            return item.title.isEmpty || text.contains(item.title) ? "" : text
+            return title.isEmpty || text.contains(title) ? "" : text
         }
         let line = text[..<end]
-        let isTitle = line.drop { isMark($0.unicodeScalars.first) }.hasPrefix(item.title) || line.contains(item.title)
+        let isTitle = line.drop { isMark($0.unicodeScalars.first) }.hasPrefix(title) || line.contains(title)
         return isTitle ? text[end...] : text
     }
 

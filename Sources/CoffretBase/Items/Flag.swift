@@ -109,7 +109,20 @@ extension FlagWanting {
     }
 
     /// Whether a thing has each flag as it is wanted.
-    package func admits(_ found: FlagSet) -> Bool { flags.allSatisfy { found[$0.key] == $0.value } }
+    package func admits(_ found: FlagSet) -> Bool { FlagMask(flags).admits(found) }
+}
+
+/// Wanted flags as two bytes, for those who ask of every item.
+package struct FlagMask: Sendable {
+    private let asked: FlagSet
+    private let wanted: FlagSet
+
+    package init(_ flags: [Flag: Bool]) {
+        asked = FlagSet(flags.keys)
+        wanted = FlagSet(flags.filter(\.value).keys)
+    }
+
+    package func admits(_ found: FlagSet) -> Bool { found.intersection(asked) == wanted }
 }
 
 extension [Flag: Bool] {

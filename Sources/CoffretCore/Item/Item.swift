@@ -65,7 +65,7 @@ package struct Item: Equatable, Sendable {
     /// The title to show: the given one, or what the text begins with.
     package var title: String {
         if let givenTitle, !givenTitle.isEmpty { return givenTitle }
-        return isSealed ? Item.lockedTitle : MarkdownScan(text).title
+        return isSealed ? Item.lockedTitle : MarkdownScan.title(of: text)
     }
 
     /// The title of an item that is neither locked nor redacted.

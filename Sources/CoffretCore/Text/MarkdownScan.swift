@@ -69,6 +69,20 @@ package struct MarkdownScan: Equatable, Sendable {
         }
     }
 
+    /// The title alone.
+    ///
+    /// - Complexity: a copy of the text, and the lines until the one that gives the title.
+    package static func title(of text: String) -> String {
+        let bytes = Array(text.utf8)
+        var blocks = MarkdownBlocks(bytes: bytes)
+        while let line = blocks.next() {
+            guard !line.isCode else { continue }
+            let title = title(of: bytes[line.range])
+            if !title.isEmpty { return title }
+        }
+        return ""
+    }
+
     /// Whether a byte may stand in a tag of one word: letters, digits, `-`, `_`, `/` and all of UTF-8 above ASCII.
     static func isTagByte(_ byte: UInt8) -> Bool {
         switch byte {

@@ -243,7 +243,7 @@ package final class ImportSession {
     ) throws(ImportExportError) -> EntityID {
         var copy = draft
         copy.path = nil
-        let title = draft.title ?? MarkdownScan(draft.text).title
+        let title = draft.title ?? MarkdownScan.title(of: draft.text)
         copy.title = cleanTitle("\(title) (imported)") ?? "imported"
         _ = try wrappingVaultErrors { try batch.create(copy) }
         var record = record
