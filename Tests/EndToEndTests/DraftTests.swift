@@ -51,12 +51,16 @@ struct DraftTests {
         let file = try #require(try Self.files(world).first)
         let sealed = try Data(contentsOf: URL(fileURLWithPath: file))
         #expect(sealed.range(of: Data("canary-typed".utf8)) == nil && sealed.range(of: Data("Tomatoes".utf8)) == nil)
+        // What a process leaves that is killed while it writes a first version.
+        let unfinished = String(file.dropLast(32)) + String(repeating: "7", count: 32) + ".new"
+        try Data("the beginning".utf8).write(to: URL(fileURLWithPath: unfinished))
         // Somebody is typing there: nobody else takes it.
         #expect(try world.agent.succeed("show", "tomatoes").contains("canary-typed") == false)
         #expect(try Self.text(world, "tomatoes") == base)
         session = nil
         try Waiting.until("the draft is a change") { try Self.text(world, "tomatoes") == base + "canary-typed\n" }
         #expect(try Self.files(world) == [])
+        #expect(!FileManager.default.fileExists(atPath: unfinished))
     }
 
     @Test("R135: a session that settles another one's draft in one vault keeps its own in the other")

@@ -35,6 +35,8 @@ final class DraftBook {
     /// A session keeps no more at once.
     static let countMax = 64
     private static let byteCountMax = 64 << 20
+    /// The ending of a file that `replaceFile` is about to put in the place of another.
+    private static let unfinished = ".new"
 
     /// Names a draft; only hexadecimal digits, as it is a file's name too.
     struct Name: Hashable {
@@ -96,7 +98,10 @@ final class DraftBook {
         guard try held[name] != nil || files.exists(path(name)) else { return }
         try claim(name)
         try exclusively(name.vault) {
-            for path in [path(name), path(name) + ".lock"] where try files.exists(path) { try files.remove(path) }
+            for ending in ["", Self.unfinished, ".lock"] {
+                let path = path(name) + ending
+                if try files.exists(path) { try files.remove(path) }
+            }
         }
         held[name] = nil
     }
@@ -112,8 +117,14 @@ final class DraftBook {
     /// - Returns: nil for one that cannot be read.
     func abandoned(in vault: VaultID) throws -> [(name: Name, draft: KeptDraft?)] {
         guard try files.exists(folder(of: vault)) else { return [] }
-        let names = try files.list(folder(of: vault)).compactMap { try? Name(vault, $0.name) }
-        return try names.filter { held[$0] == nil }.compactMap { name in
+        // A process that ended while it wrote the first version of a draft left the beginning of one.
+        var names: [Name] = []
+        for file in try files.list(folder(of: vault)) {
+            let isUnfinished = file.name.hasSuffix(Self.unfinished)
+            let text = isUnfinished ? String(file.name.dropLast(Self.unfinished.count)) : file.name
+            if let name = try? Name(vault, text), held[name] == nil, !names.contains(name) { names.append(name) }
+        }
+        return try names.compactMap { name in
             do {
                 try claim(name)
             } catch let error as FileSystemError where error.code == .wouldBlock {
