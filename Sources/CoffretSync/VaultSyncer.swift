@@ -245,14 +245,20 @@ package final class VaultSyncer {
 
 /// Items in conflict before a sync.
 private struct ConflictCount {
-    private let known: Set<EntityID>
+    private let mark: StateMark
+    /// Nil where no index tells, as before a first sync: no sync waits for all items to be read.
+    private let known: Set<EntityID>?
 
     init(_ vault: Vault) throws {
-        known = Set(try vault.conflictedItems().map(\.id))
+        mark = try vault.presentMark()
+        known = try vault.isIndexUnmade() ? nil : Set(vault.conflictedItems().map(\.id))
     }
 
-    /// Items that are in conflict since.
-    func added(in vault: Vault) throws -> Int { try vault.conflictedItems().count { !known.contains($0.id) } }
+    /// Items that are in conflict since; where no index told before, those in conflict that changed.
+    func added(in vault: Vault) throws -> Int {
+        guard let known else { return try vault.conflictedItems(since: mark).count }
+        return try vault.conflictedItems().count { !known.contains($0.id) }
+    }
 }
 
 /// One sync of a vault at a time, among all processes; apart from the writer's lock, so that commands go on meanwhile.

@@ -61,18 +61,20 @@ extension Vault {
     ///
     /// - Complexity: counts the items if there is no index.
     package func isIndexFarOff() throws -> Bool {
-        guard let indexer else { return false }
-        let isUnmade: Bool
+        guard let indexer, try isIndexUnmade() else { return false }
+        return try present.reader.itemCount() > indexer.quickItemCountMax
+    }
+
+    /// Whether the index has to be made from nothing.
+    package func isIndexUnmade() throws -> Bool {
         // An index that cannot be used now is not waited for either.
-        guard let state = try? indexer.index().state() else { return false }
+        guard let indexer, let state = try? indexer.index().state() else { return false }
         switch state {
-        case .rebuildNeeded: isUnmade = true
+        case .rebuildNeeded: return true
         case .ready(let bytes):
             // An index of the vault before its first entry says nothing about what came since.
-            isUnmade = try IndexedState(bytes: bytes)?.mark.isEmpty == true && !presentMark().isEmpty
+            return try IndexedState(bytes: bytes)?.mark.isEmpty == true && !presentMark().isEmpty
         }
-        guard isUnmade else { return false }
-        return try present.reader.itemCount() > indexer.quickItemCountMax
     }
 
     /// The result of `body` on the index, which reflects the current state. It is nil where no index can be used now:
