@@ -96,6 +96,11 @@ extension LogRepository {
         }
     }
 
+    /// The entry of a dot; nil: it is not here.
+    package func entry(at dot: Dot) throws(StorageError) -> VerifiedEntry? {
+        try ask { (machine) throws(StorageError) in try machine.store.entries(at: dot).first?.entry }
+    }
+
     /// When the entries of these dots were written, by their authors' clocks; those that are not here are left out.
     package func times(of dots: Set<Dot>) throws(StorageError) -> [Dot: Milliseconds] {
         try ask { (machine) throws(StorageError) in
@@ -160,7 +165,9 @@ extension LogRepository {
                 // What was deleted for good comes from nowhere.
                 if dropped == nil {
                     var dots: Set<Dot> = []
-                    try machine.store.index.forEachDropped { (_, entry) in dots.insert(entry.dot) }
+                    try machine.store.index.forEachDropped { (_, entry) in
+                        if entry.isForGood { dots.insert(entry.dot) }
+                    }
                     dropped = dots
                 }
                 for number in first...mark.number where !known.contains(number) {

@@ -120,6 +120,9 @@ struct SyncTests {
             #expect(
                 shown.text.hasPrefix("Plan\nOne\nTwo of the ") && shown.errorText.contains("coffret conflicts show"))
             #expect(try runner.succeed("conflicts", "ls").contains("Plan"))
+            let values = try runner.succeed("conflicts", "show", id)
+            #expect(values.contains(/1  text by .+, .+, against what is shown now:/), "\(values)")
+            #expect(values.contains("-Two of the ") && values.contains("+Two of the "), "\(values)")
         }
         #expect(try !first.run("sync").errorText.contains("conflicts"), "it is said once")
         let missing = try first.run("conflicts", "resolve", id, "--take", "9")

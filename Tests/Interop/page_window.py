@@ -22,7 +22,9 @@ audit = {"passwordCount": 42, "hiddenCount": 0, "isStrengthKnown": True, "counts
 
 forked = {"id": "f" * 32, "kind": "note", "title": "Two sowings", "text": "# Two sowings\n\nEight came up.\n", "tags": ["garden"], "fields": [], "attachments": [], "created": hour, "modified": hour,
           "isPinned": False, "isArchived": False, "isTrashed": False, "isLocked": False, "isHidden": False, "conflicts": ["text"]}
-both = [{"number": 1, "attribute": "text", "label": "text", "isSecret": False, "shown": "Eight came up.", "other": "Nine came up."}]
+both = [{"number": 1, "attribute": "text", "label": "text", "isSecret": False, "shown": "# Two sowings\n\nEight came up.\n", "other": "# Two sowings\n\nNine came up.\n", "device": "tower", "time": hour,
+         "hunks": [{"oldStart": 0, "newStart": 0, "lines": [{"mark": "kept", "text": "# Two sowings"}, {"mark": "kept", "text": ""}, {"mark": "removed", "text": "Eight came up."}, {"mark": "added", "text": "Nine came up."}]}]},
+        {"number": 2, "attribute": "title", "label": "title", "isSecret": False, "shown": "Two sowings", "other": "The second sowing"}]
 sealed = {**forked, "id": "e" * 32, "title": "Papers for the notary", "text": "", "isLocked": True, "isSealed": True, "conflicts": []}
 #: What was dropped on the window and not fetched yet.
 dropped = []
@@ -107,9 +109,10 @@ with sync_playwright() as playwright:
     page.locator(".rows").focus()
     for key in ["Home", "Enter"]:
         page.keyboard.press(key)
-    wait("both sides", "document.querySelectorAll('.choice').length === 2")
+    wait("both sides", "document.querySelectorAll('.choice').length === 2 && document.querySelector('.choice-lines')?.innerText.includes('Nine came up')")
+    check("it says who wrote the other", page.locator(".conflict").first.inner_text().count("tower") == 2, page.locator(".conflict").first.inner_text())
     screen("conflict")
-    page.get_by_role("button", name="Take this").focus()
+    page.get_by_role("button", name="Take what tower wrote").focus()
     page.keyboard.press("Enter")
     wait("one is taken", "document.querySelector('.toast')?.innerText.startsWith('Taken.')")
     check("the page has said which", [each["with"].get("number") for each in asked if each["do"] == "conflict.settle"] == [1])

@@ -85,7 +85,7 @@ export async function historyPane(item) {
     try {
       if (before) {
         const difference = await ask("item.compare", { item: item.id, vault: state.vault, version: before.version, newVersion: newest.version });
-        content = differenceNodes(difference);
+        content = changeNodes(difference);
       } else {
         const first = await ask("item.read", { item: item.id, vault: state.vault, version: newest.version });
         content = first.text.split("\n").map((/** @type {string} */ text) => lineNode("added", text));
@@ -141,8 +141,24 @@ function hunkNodes(lines) {
   return nodes;
 }
 
+/**
+ * Changed lines with those around them.
+ * @param {any[]} hunks
+ */
+export function differenceNodes(hunks) {
+  /** @type {any[]} */
+  const nodes = [];
+  let end = 0;
+  for (const hunk of hunks) {
+    if (hunk.oldStart > end) nodes.push(el("p", { class: "gap" }, `${counted(hunk.oldStart - end, "line", "lines")} as before`));
+    nodes.push(...hunkNodes(hunk.lines));
+    end = hunk.oldStart + hunk.lines.filter((/** @type {any} */ line) => line.mark !== "added").length;
+  }
+  return nodes;
+}
+
 /** @param {any} difference */
-function differenceNodes(difference) {
+function changeNodes(difference) {
   const facts = [
     difference.newTitle !== undefined ? `title: ${difference.oldTitle ?? ""} → ${difference.newTitle}` : "",
     ...difference.addedTags.map((/** @type {string} */ tag) => `tag #${tag} added`), ...difference.removedTags.map((/** @type {string} */ tag) => `tag #${tag} taken away`),
@@ -150,14 +166,7 @@ function differenceNodes(difference) {
     ...difference.flags.map((/** @type {any} */ flag) => `${flag.isSet ? "" : "not "}${flag.name}`),
     ...difference.addedAttachments.map((/** @type {string} */ name) => `file ${name} added`), ...difference.removedAttachments.map((/** @type {string} */ name) => `file ${name} taken away`),
   ].filter(Boolean);
-  /** @type {any[]} */
-  const nodes = facts.map((fact) => el("p", { class: "fact" }, fact));
-  let end = 0;
-  for (const hunk of difference.hunks) {
-    if (hunk.oldStart > end) nodes.push(el("p", { class: "gap" }, `${counted(hunk.oldStart - end, "line", "lines")} as before`));
-    nodes.push(...hunkNodes(hunk.lines));
-    end = hunk.oldStart + hunk.lines.filter((/** @type {any} */ line) => line.mark !== "added").length;
-  }
+  const nodes = [...facts.map((fact) => el("p", { class: "fact" }, fact)), ...differenceNodes(difference.hunks)];
   if (nodes.length === 0) nodes.push(el("p", { class: "dim" }, difference.summary || "Nothing that a page can show."));
   return nodes;
 }

@@ -69,8 +69,14 @@ extension ItemCompare.Answer {
         }
         addedAttachments = change.addedAttachments
         removedAttachments = change.removedAttachments
-        hunks = compared.text.hunks.map { hunk in
-            var message = HunkMessage()
+        hunks = HunkMessage.list(compared.text)
+    }
+}
+
+extension HunkMessage {
+    static func list(_ difference: UnifiedDifference) -> [Self] {
+        difference.hunks.map { hunk in
+            var message = Self()
             (message.oldStart, message.newStart) = (hunk.oldRange.lowerBound, hunk.newRange.lowerBound)
             message.lines = hunk.lines.map { line in
                 var shown = LineMessage()

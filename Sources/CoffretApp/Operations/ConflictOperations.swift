@@ -33,10 +33,16 @@ extension ConflictList: PerformedOperation {
 
 extension ConflictRead: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let item = try desk.readable(desk.find(item, vault: vault))
+        let place = try desk.find(item, vault: vault)
+        let item = try desk.readable(place)
         var answer = Answer()
         (answer.id, answer.title) = (item.id.uuid.hex, item.title)
         answer.conflicts = ConflictMessage.list(of: item, revealsSecrets: revealsSecrets == true)
+        for (index, conflict) in item.conflicts.enumerated() {
+            guard let origin = try place.vault.origin(of: conflict) else { continue }
+            answer.conflicts[index].device = desk.deviceName(origin.device)
+            answer.conflicts[index].time = WireMoment(origin.time)
+        }
         return answer
     }
 }
@@ -52,6 +58,9 @@ extension ConflictMessage {
             if revealsSecrets || !message.isSecret {
                 message.shown = conflict.shown(in: item)
                 message.other = conflict.otherText
+            }
+            if conflict.attribute == ItemAttribute.text.name, let shown = message.shown, let other = message.other {
+                message.hunks = HunkMessage.list(UnifiedDifference(LineDifference(from: shown, to: other)))
             }
             return message
         }

@@ -70,14 +70,18 @@ enum ConflictsCommand {
         try context.print(answer.json) {
             let name = try store.label(answer.id)
             guard !answer.conflicts.isEmpty else { return "\(name) has no conflicts." }
-            return ([name] + answer.conflicts.flatMap { [""] + part($0, reveals: request.revealsSecrets == true) })
+            let reveals = request.revealsSecrets == true
+            return ([name] + answer.conflicts.flatMap { [""] + part($0, context, reveals: reveals) })
                 .joined(separator: "\n")
         }
     }
 
     /// A text as a difference from what is shown; any other value as it is.
-    private static func part(_ conflict: ConflictMessage, reveals: Bool) -> [String] {
-        let head = "\(conflict.number)  \(TextWidth.displaySafe(conflict.label))"
+    private static func part(_ conflict: ConflictMessage, _ context: CommandContext, reveals: Bool) -> [String] {
+        var head = "\(conflict.number)  \(TextWidth.displaySafe(conflict.label))"
+        if let device = conflict.device, let time = conflict.time {
+            head += " by \(TextWidth.displaySafe(device)), \(context.relativeTime.moment(time.milliseconds))"
+        }
         guard reveals || !conflict.isSecret else { return ["\(head): \(ItemText.mask)"] }
         let other = conflict.other ?? "?"
         guard conflict.attribute == ItemAttribute.text.name else {

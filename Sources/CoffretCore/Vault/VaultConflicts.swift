@@ -1,7 +1,7 @@
 // Values that devices wrote at the same time, found and settled. Invariant: settling writes one value anew, which
 // supersedes the others; the history still has them.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretHistory
 package import CoffretLogs
 internal import CoffretSearch
@@ -18,6 +18,9 @@ package enum ConflictChoice: Equatable, Sendable {
 }
 
 extension Vault {
+    /// More items than these are not read one by one.
+    private static let readItemCountMax = 1_000
+
     /// The items with conflicts, in the order of their ids.
     ///
     /// - Complexity: reads those items, which the index knows; where there is none yet, walks all facts.
@@ -26,7 +29,7 @@ extension Vault {
         var filter = ItemFilter.everything
         filter.hasConflicts = true
         let known =
-            try isIndexFarOff()
+            try isIndexUnmade()
             ? nil
             : try fromIndex { index in
                 try inSearch(index.list(ListFilter(filter)).documents)
@@ -47,8 +50,15 @@ extension Vault {
     ///
     /// - Complexity: reads what differs.
     package func conflictedItems(since mark: StateMark) throws -> [Item] {
-        guard let changed = try changedItems(since: mark) else { return try conflictedItems() }
+        guard let changed = try changedItems(since: mark), changed.count <= Self.readItemCountMax else {
+            return try conflictedItems()
+        }
         return try items(changed.sorted(), present)
+    }
+
+    /// Which device wrote the other value, and when by its clock; nil where the entry is gone.
+    package func origin(of conflict: ItemConflict) throws -> (device: [UInt8], time: Milliseconds)? {
+        try inStorage(repository.entry(at: conflict.dot)).map { ($0.context.deviceID.bytes, $0.body.time) }
     }
 
     /// The items with values between which a person has to choose: not all concurrent values contradict each other.

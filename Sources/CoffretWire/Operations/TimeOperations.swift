@@ -198,6 +198,9 @@ package struct ConflictMessage: Record {
     package var isSecret = false
     package var shown: String?
     package var other: String?
+    package var hunks: [HunkMessage]?
+    package var device: String?
+    package var time: WireMoment?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -206,7 +209,10 @@ package struct ConflictMessage: Record {
         RecordField("label", \.label, "the label of a field, else the attribute"),
         RecordField("isSecret", \.isSecret, "a secret field"),
         RecordField("shown", \.shown, "the value that is shown now, if there is one and it may be told"),
-        RecordField("other", \.other, "the other value, if it is a text and may be told"))
+        RecordField("other", \.other, "the other value, if it is a text and may be told"),
+        RecordField("hunks", \.hunks, "of a text: the lines in which the other value differs, against what is shown"),
+        RecordField("device", \.device, "the device that wrote the other value, in answers of `conflict.read`"),
+        RecordField("time", \.time, "when it did, by its clock"))
 }
 
 package struct ConflictSettle: StoreOperation {
