@@ -6,7 +6,6 @@ internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
 package import CoffretKeys
-package import CoffretLogs
 package import CoffretTrust
 internal import CoffretWire
 
@@ -68,8 +67,7 @@ extension Account {
     private func followOwnIdentity() throws {
         let (identity, devices) = (try own(), try inAccount(store.keyring.accountDevices()))
         let known = identity?.chain
-        let links = try connection.identityLinks(
-            of: devices.accountID, from: UInt64(max(1, known?.links.count ?? 1) - 1))
+        let links = try connection.identityLinks(of: devices.accountID, known: known)
         guard let known else {
             guard !links.isEmpty else { return }
             return try keep(inAccount(VerifiedIdentityChain.verify(links, devices: devices)))
@@ -124,43 +122,10 @@ extension Account {
             accepted: [200, 201])
         return true
     }
-
-    // MARK: Of others
-
-    /// The identity chain of an account whose devices were followed; nil if the server has none.
-    ///
-    /// - Parameter known: what was verified of it before: the server does not go back behind that.
-    /// - Throws: `.failed` with a `TrustError`.
-    package func identity(
-        of person: FollowedAccount, known: VerifiedIdentityChain? = nil
-    ) throws -> VerifiedIdentityChain? {
-        let devices = person.devices
-        let links = try connection.identityLinks(
-            of: devices.accountID, from: UInt64(max(1, known?.links.count ?? 1) - 1))
-        guard let known else {
-            return links.isEmpty ? nil : try inAccount(VerifiedIdentityChain.verify(links, devices: devices))
-        }
-        return try inAccount(known.following(links, devices: devices))
-    }
 }
 
 extension ServerConnection {
     private static func identityPath(_ account: ChainID) -> String { "/v1/chains/identity/\(account.hex)" }
-
-    /// The links of an account's identity chain from one on, as the server gives them; none for an account without one.
-    func identityLinks(of account: ChainID, from start: UInt64) throws -> [UnverifiedLink] {
-        var links: [UnverifiedLink] = []
-        while links.count < Limits.chainLinkCountMax {
-            let next = start + UInt64(links.count)
-            let response = try send(
-                "GET", Self.identityPath(account) + "?from=\(next)", accepted: [200, 404])
-            guard response.status == 200 else { break }
-            let answer: ChainLinks = try Self.read(response)
-            for bytes in answer.links { links.append(try inAccount(UnverifiedLink(decoding: bytes))) }
-            guard answer.links.count >= ServerLimits.linkCountMaxPerRequest else { break }
-        }
-        return links
-    }
 
     /// - Returns: whether the link was taken; else another one is in its place.
     func post(identity link: UnverifiedLink, to account: ChainID) throws -> Bool {

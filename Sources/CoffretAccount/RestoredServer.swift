@@ -51,7 +51,7 @@ extension Account {
     /// The same for the links of the account's identity.
     private func sendLostIdentity() throws {
         guard let chain = try inAccount(store.keyring.identity())?.chain else { return }
-        let stored = try connection.identityLinks(of: chain.accountID, from: 0)
+        let stored = try connection.identityLinks(of: chain.accountID, known: nil)
         guard stored.count < chain.links.count, zip(stored, chain.links).allSatisfy({ $0 == $1.link }) else { return }
         for link in chain.links[stored.count...] {
             // A server takes a few in a day; the next run that says it was put back sends more.

@@ -13,35 +13,9 @@ package import CoffretWire
 /// Order: `begin`; while there is a `request`, `take` its answer; `finish`. A follower that is encoded and read again asks on
 /// from what it had verified. Spec: Spec/history.md section 10, step 1.
 package struct MemberFollower: Sendable {
-    /// Links and branches of one chain in one question and its answers, in bytes.
-    private static let byteCountMax = 8 << 20
-
-    /// A chain that is asked for.
-    fileprivate struct Asked: Sendable {
-        let kind: ChainKind
-        let id: [UInt8]
-        /// The newest link that is known is asked for again, so that a chain that was put back is noticed.
-        let knownCount: Int
-        let knownBranchCount: Int
-        var start: Int
-        var links: [[UInt8]] = []
-        var branches: [ChainUpdates.Branch] = []
-        var byteCount = 0
-        /// Nothing of it came in the last answer, so nothing more is to come.
-        var isComplete = false
-
-        var end: Int { start + links.count }
-        var item: ChainUpdateRequest.Item {
-            ChainUpdateRequest.Item(
-                kind: kind.rawValue, chainID: id, linkCount: UInt64(end),
-                branchCount: UInt64(knownBranchCount + branches.count))
-        }
-    }
-
     /// All that came and was verified.
     package private(set) var chains: FollowedChains
-    private var asked: [Asked] = []
-    private var waiting: [Asked] = []
+    private var asked = AskedChains()
     /// Accounts that were asked for since `begin`.
     private var looked: Set<ChainID> = []
 
@@ -66,26 +40,14 @@ package struct MemberFollower: Sendable {
     /// Begins to ask anew, for all chains that are known.
     package mutating func begin() {
         looked = Set(accounts.keys)
-        waiting = accounts.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }.map { id, account in
-            ask(.device, id.bytes, known: account.chain.links.count, branches: account.branches.count)
+        let devices = accounts.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }.map { id, account in
+            AskedChain(.device, id.bytes, known: account.chain.links.count, branches: account.branches.count)
         }
-        waiting.insert(ask(.member, vaultID.bytes, known: chains.links.count, branches: 0), at: 0)
-        askNext()
-    }
-
-    private func ask(_ kind: ChainKind, _ id: [UInt8], known: Int, branches: Int) -> Asked {
-        Asked(kind: kind, id: id, knownCount: known, knownBranchCount: branches, start: max(known - 1, 0))
-    }
-
-    private mutating func askNext() {
-        asked = Array(waiting.prefix(ServerLimits.chainCountMaxPerRequest))
-        waiting.removeFirst(asked.count)
+        asked = AskedChains([AskedChain(.member, vaultID.bytes, known: chains.links.count)] + devices)
     }
 
     /// The next question, for `POST /v1/chains/updates`; nil: all is here.
-    package var request: ChainUpdateRequest? {
-        asked.isEmpty ? nil : ChainUpdateRequest(asked.filter { !$0.isComplete }.map(\.item))
-    }
+    package var request: ChainUpdateRequest? { asked.request }
 
     /// Takes the answer to `request`.
     ///
@@ -98,38 +60,21 @@ package struct MemberFollower: Sendable {
     }
 
     private mutating func takeIn(_ answer: ChainUpdates, now: Milliseconds) throws(FollowFailure) {
-        var rest = asked.indices.filter { !asked[$0].isComplete }[...]
-        for chain in answer.chains {
-            // In the order of the question, each once.
-            while let index = rest.first, asked[index].id != chain.chainID || asked[index].kind.rawValue != chain.kind {
-                asked[index].isComplete = true
-                rest = rest.dropFirst()
-            }
-            guard let index = rest.popFirst() else { throw .answerMalformed }
-            try asked[index].take(chain, byteCountMax: Self.byteCountMax)
-        }
-        if answer.hasMore {
-            // An answer without anything would be asked for without end.
-            guard !answer.chains.isEmpty else { throw .answerMalformed }
-            return
-        }
-        let whole = asked
-        asked = []
+        let whole: [AskedChain]
+        do throws(AskedChains.Unfitting) { whole = try asked.take(answer) } catch { throw .answerMalformed }
+        guard !answer.hasMore else { return }
         for chain in whole where chain.knownCount > 0 && chain.links.isEmpty {
             throw .rolledBack(chain: chain.id)
         }
-        for chain in whole where chain.kind == .device { try takeDevices(chain, now: now) }
-        for chain in whole where chain.kind == .member { try takeLinks(chain) }
-        if waiting.isEmpty {
-            let named = try chains.namedAccounts().subtracting(looked)
-            looked.formUnion(named)
-            waiting = named.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-                .map { ask(.device, $0.bytes, known: 0, branches: 0) }
-        }
-        askNext()
+        for chain in whole where chain.kind == ChainKind.device.rawValue { try takeDevices(chain, now: now) }
+        for chain in whole where chain.kind == ChainKind.member.rawValue { try takeLinks(chain) }
+        guard asked.request == nil else { return }
+        let named = try chains.namedAccounts().subtracting(looked)
+        looked.formUnion(named)
+        asked.add(named.sortedByBytes.map { AskedChain(.device, $0.bytes, branches: 0) })
     }
 
-    private mutating func takeDevices(_ chain: Asked, now: Milliseconds) throws(FollowFailure) {
+    private mutating func takeDevices(_ chain: AskedChain, now: Milliseconds) throws(FollowFailure) {
         guard let id = ChainID(chain.id), !chain.links.isEmpty else { return }
         let links: [UnverifiedLink]
         var branches: [ReplacedLinks] = []
@@ -144,7 +89,7 @@ package struct MemberFollower: Sendable {
         try chains.take(devices: links, branches: branches, of: id, now: now)
     }
 
-    private mutating func takeLinks(_ chain: Asked) throws(FollowFailure) {
+    private mutating func takeLinks(_ chain: AskedChain) throws(FollowFailure) {
         let served: [UnverifiedLink]
         do throws(TrustError) { served = try chain.decoded(chain.links) } catch {
             throw .members(MemberError(.linkMalformed, at: UInt64(chain.start)))
@@ -177,29 +122,9 @@ package struct MemberFollower: Sendable {
     }
 }
 
-extension MemberFollower.Asked {
-    /// Takes what came of the chain.
-    fileprivate mutating func take(
-        _ chain: ChainUpdates.Chain, byteCountMax: Int
-    ) throws(FollowFailure) {
-        guard let first = Int(exactly: chain.start), first <= end, !chain.links.isEmpty || !chain.branches.isEmpty,
-            kind == .device || chain.branches.isEmpty && first == end
-        else { throw .answerMalformed }
-        // What was replaced goes; only a new branch says that something was.
-        guard first == end || !chain.branches.isEmpty else { throw .answerMalformed }
-        if first < start {
-            start = first
-            links = []
-        } else {
-            links.removeLast(end - first)
-        }
-        links += chain.links
-        branches += chain.branches
-        // Also what has no bytes counts, so that an answer of nothing is not asked for without end.
-        for list in [chain.links] + chain.branches.map(\.links) { byteCount += list.reduce(64) { $0 + $1.count + 64 } }
-        guard byteCount <= byteCountMax, branches.allSatisfy({ $0.start <= UInt64(Int32.max) }) else {
-            throw .answerMalformed
-        }
+extension AskedChain {
+    fileprivate init(_ kind: ChainKind, _ id: [UInt8], known: Int = 0, branches: Int? = nil) {
+        self.init(kind: kind.rawValue, id: id, known: known, branches: branches)
     }
 
     fileprivate func decoded(_ bytes: [[UInt8]]) throws(TrustError) -> [UnverifiedLink] {

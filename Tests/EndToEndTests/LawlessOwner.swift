@@ -59,7 +59,7 @@ final class LawlessOwner {
     func letter(to id: String, vaultKey: VaultKey? = nil, splitKey: SplitKey? = nil) throws -> String {
         let recipient = try #require(ChainID(Hex.decode(id)))
         let person = try #require(chains.accounts[recipient])
-        let identity = try #require(try account.identity(of: person))
+        let identity = try #require(try account.identities(of: [person])[recipient])
         let newest = try #require(chains.rights?.links.last)
         let trueKey = try #require(try store.keyring.vaultKey(of: vaultID, epoch: epoch))
         let content = VaultKeyContent(

@@ -8,30 +8,10 @@ import Testing
     "Quiet vaults", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"),
     .enabled(if: Faketime.isAvailable, Faketime.missing))
 struct QuietSyncTests {
-    /// Answered requests by route.
-    private func requests(of server: ServerRunner) throws -> [String: Int] {
-        let result = try ProcessRunner.run("/usr/bin/curl", ["-skf", server.url + "/metrics"])
-        var counts: [String: Int] = [:]
-        for line in result.text.split(separator: "\n") where line.hasPrefix("coffret_requests_total{") {
-            guard let route = line.firstMatch(of: #/route="([^"]+)"/#), let count = line.split(separator: " ").last
-            else {
-                continue
-            }
-            counts[String(route.1), default: 0] += Int(count) ?? 0
-        }
-        return counts
-    }
-
     private func cost(
         of person: CoffretRunner, _ server: ServerRunner, later hours: Int = 0
     ) throws -> [String: Int] {
-        let before = try requests(of: server)
-        try person.succeed("sync", environment: RecoveryPeople.later(hours))
-        let after = try requests(of: server)
-        return after.reduce(into: [:]) { costs, route in
-            let count = route.value - (before[route.key] ?? 0)
-            if count > 0, route.key != "metrics" { costs[route.key] = count }
-        }
+        try server.requests { try person.succeed("sync", environment: RecoveryPeople.later(hours)) }
     }
 
     /// Syncs until nothing is left to do: own words, and links that were due, are news once more.

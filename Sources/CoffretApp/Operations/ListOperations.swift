@@ -133,9 +133,11 @@ extension ItemList: PiecewiseOperation {
         var merge = ListMerge(order: order, countMax: limit)
         for record in records {
             let vault = try desk.vault(record)
+            // Of many small vaults, opening each index would be most of the work.
+            let isRead = try records.count > 1 && vault.isSmall()
             // A reader of a list does not wait for an index.
-            let isIndexDue = try vault.isIndexFarOff()
-            let found = try vault.listing(filter, order: order, limit: limit, isReading: isIndexDue)
+            let isIndexDue = try !isRead && vault.isIndexFarOff()
+            let found = try vault.listing(filter, order: order, limit: limit, isReading: isRead || isIndexDue)
             listing.add(vault, record, readers)
             listing.totalCount += found.totalCount
             if isIndexDue {

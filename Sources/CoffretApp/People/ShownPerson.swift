@@ -30,8 +30,7 @@ extension AccountSync {
     /// - Parameter verification: what the server does not go back behind.
     /// - Throws: `AccountError.personUnknown`; a `TrustError`: `.chainRolledBack` for chains that lack a link which was seen.
     func shown(_ id: ChainID, behind verification: ContactVerification?) throws -> ShownPerson {
-        let followed = try account.follow(id)
-        let identity = try people.identity(of: followed)
+        let (followed, identity) = try people.follow(id)
         if let seen = verification?.other {
             let hasIdentity = identity?.links.contains { $0.hash == seen.identityHead.bytes } ?? false
             guard followed.knows(seen.deviceHead.bytes), seen.identityHead == Self.none || hasIdentity else {

@@ -34,9 +34,11 @@ package final class AccountPeople: VaultPeople {
         let sender = try sender()
         let content = LetterContent.vaultKey(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
         let head = StatedLink(number: wish.memberHead.number, hash: wish.memberHead.hash)
+        let people = wish.accounts.compactMap { accounts[$0] }
+        identities.merge(try account.identities(of: people, known: identities)) { $1 }
         var letters: [[UInt8]] = []
-        for id in wish.accounts {
-            guard let person = accounts[id], let recipient = try recipient(person) else { continue }
+        for person in people {
+            guard let recipient = recipient(person) else { continue }
             let letter = try LetterSealing.seal(
                 content, scope: wish.vaultID.bytes, subject: .key(epoch: wish.epoch, memberHead: head), from: sender,
                 to: recipient, random: random)
@@ -45,14 +47,13 @@ package final class AccountPeople: VaultPeople {
         return letters
     }
 
-    /// The identity chain of an account that was followed; nil while it has none.
+    /// An account's devices, and its identity: nil while it has none.
     ///
-    /// - Throws: `.failed` with a `TrustError`, also where it is shown otherwise than a moment ago.
-    func identity(of person: FollowedAccount) throws -> VerifiedIdentityChain? {
-        let id = person.chain.accountID
-        let chain = try account.identity(of: person, known: identities[id])
-        identities[id] = chain
-        return chain
+    /// - Throws: `.personUnknown`; `.failed` with a `TrustError`, also where it is shown otherwise than a moment ago.
+    func follow(_ id: ChainID) throws -> (account: FollowedAccount, identity: VerifiedIdentityChain?) {
+        let person = try account.follow(id, known: identities[id])
+        identities[id] = person.identity
+        return person
     }
 
     /// This device, as it writes letters.
@@ -65,19 +66,14 @@ package final class AccountPeople: VaultPeople {
 
     /// nil where nothing may be sealed to the account now: it has no identity yet, or none that is current, or its transient
     /// key is too old.
-    private func recipient(_ person: FollowedAccount) throws -> LetterRecipient? {
+    private func recipient(_ person: FollowedAccount) -> LetterRecipient? {
         let id = person.chain.accountID
         unsealed[id] = nil
         do {
-            guard let chain = try identity(of: person) else {
-                unsealed[id] = TrustError.Code.identityStale.rawValue
-                return nil
-            }
+            guard let chain = identities[id] else { throw TrustError(.identityStale) }
             return try LetterRecipient(chain.receivingKeys(for: person.devices), now: clock.now)
-        } catch let error as TrustError {
-            unsealed[id] = error.code.rawValue
-        } catch let error as SharingError {
-            unsealed[id] = error.code.rawValue
+        } catch {
+            unsealed[id] = (error as? TrustError)?.code.rawValue ?? (error as? SharingError)?.code.rawValue
         }
         return nil
     }

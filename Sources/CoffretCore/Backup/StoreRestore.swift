@@ -135,7 +135,9 @@ package final class OpenBackup {
             path: PathText.join(directory, ChainsFile.name), key: try inKeys(keys.chainsKey(of: record.vaultID)),
             fileSystem: environment.fileSystem,
             random: environment.random)
-        guard var chains = file.read(record.vaultID), let head = ChainPosition(keys.ownChain.head) else {
+        guard var chains = file.sealed.flatMap({ file.open($0, record.vaultID) }),
+            let head = ChainPosition(keys.ownChain.head)
+        else {
             throw CoreError(.backupDamaged, at: ChainsFile.name)
         }
         do throws(FollowFailure) {

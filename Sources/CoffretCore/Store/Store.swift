@@ -30,6 +30,10 @@ package final class Store {
     package let noteKeys = UnlockedNoteKeys()
     /// Whether somebody has shown to be there, for hidden items of all vaults.
     package let hiddenGate = HiddenGate(isOpen: false)
+    /// Of one vault: they are read again and again while it is opened.
+    var readChains: ReadChains?
+    /// The own account as this keyring has it.
+    var knownAccount: (generation: UInt64, account: FollowedAccount)?
 
     init(layout: StoreLayout, keyring: UnlockedKeyring, environment: StoreEnvironment) {
         self.layout = layout
@@ -111,7 +115,9 @@ package final class Store {
         _ reference: String?, among admits: (VaultRecord) -> Bool = { _ in true }
     ) throws -> VaultRecord {
         // A whole id is no name that somebody types for one of his vaults.
-        if let reference, let whole = try allVaults.first(where: { $0.vaultID.hex == reference && admits($0) }) {
+        if let reference, let bytes = try? Hex.decode(reference), let id = VaultID(bytes),
+            let whole = try? keyring.vault(id), admits(whole)
+        {
             return whole
         }
         let vaults = try vaults.filter(admits)

@@ -23,10 +23,12 @@ struct ChainsFile {
 
     private func associatedData(_ vault: VaultID) -> [UInt8] { vault.bytes + [Self.kind] }
 
-    /// Nil for a file that is missing, damaged or of another store.
-    func read(_ vault: VaultID) -> FollowedChains? {
+    /// Nil for a file that is missing.
+    var sealed: [UInt8]? { try? fileSystem.readFile(path, byteCountMax: Self.byteCountMax) }
+
+    /// Nil for a file that is damaged or of another store.
+    func open(_ sealed: [UInt8], _ vault: VaultID) -> FollowedChains? {
         guard
-            let sealed = try? fileSystem.readFile(path, byteCountMax: Self.byteCountMax),
             let content = unsafe try? Envelope.open(
                 sealed, key: key, context: .headRecord, associatedData: associatedData(vault),
                 { content in unsafe [UInt8](content) }),
@@ -41,6 +43,16 @@ struct ChainsFile {
             random: random)
         try fileSystem.replaceFile(path, with: sealed)
     }
+}
+
+/// The chains that were read last. Opening a vault reads them several times, and each time all rules run over all links: while the file
+/// and the keyring are the same, so are the chains.
+struct ReadChains {
+    let sealed: [UInt8]
+    /// As the file has them.
+    let kept: FollowedChains
+    /// With what this keyring knows, and verified.
+    var followed: (generation: UInt64, chains: FollowedChains)?
 }
 
 /// The keys of a vault that the keyring has, to open sealed parts of links.
@@ -59,10 +71,30 @@ extension Store {
             fileSystem: fileSystem, random: environment.random)
     }
 
+    /// What the file beside a vault has; nil if it is missing, damaged or of another store.
+    private func keptChains(of vault: VaultID) throws -> FollowedChains? {
+        let file = try chainsFile(vault)
+        guard let sealed = file.sealed else { return nil }
+        if let last = readChains, last.kept.vaultID == vault, last.sealed == sealed { return last.kept }
+        guard let chains = file.open(sealed, vault) else { return nil }
+        readChains = ReadChains(sealed: sealed, kept: chains)
+        return chains
+    }
+
     /// The chains of a vault as this device has verified them; of the own account at least what the keyring has.
     package func followedChains(of vault: VaultID) throws -> FollowedChains {
+        let kept = try keptChains(of: vault)
+        // What is known of the own account and the vault's keys changes with the keyring alone.
+        let generation = keyring.generation
+        if kept != nil, let known = readChains?.followed, known.generation == generation { return known.chains }
+        let chains = try followed(kept, of: vault)
+        if kept != nil { readChains?.followed = (generation, chains) }
+        return chains
+    }
+
+    private func followed(_ kept: FollowedChains?, of vault: VaultID) throws -> FollowedChains {
         let own = try ownAccount()
-        var chains = try chainsFile(vault).read(vault) ?? FollowedChains(vaultID: vault, own: own)
+        var chains = kept ?? FollowedChains(vaultID: vault, own: own)
         if let known = chains.accounts[own.chain.accountID] {
             chains.set(Self.newer(known, own))
         } else {
@@ -82,9 +114,7 @@ extension Store {
     }
 
     /// The accounts as the file beside a vault has them, whatever the keyring has taken since; nil: there is none.
-    func keptAccounts(of vault: VaultID) -> [ChainID: AccountDevices]? {
-        (try? chainsFile(vault).read(vault))??.devices
-    }
+    func keptAccounts(of vault: VaultID) -> [ChainID: AccountDevices]? { (try? keptChains(of: vault))??.devices }
 
     /// Keeps chains, durably.
     package func keep(_ chains: FollowedChains) throws {
@@ -94,12 +124,15 @@ extension Store {
 
     /// The own account's chain and what recoveries replaced of it, by the keyring.
     private func ownAccount() throws -> FollowedAccount {
-        try inKeys {
+        if let known = knownAccount, known.generation == keyring.generation { return known.account }
+        let account = try inKeys {
             let chain = try keyring.deviceChain()
             let replaced = try keyring.formerChains().filter { $0.accountID == chain.accountID }
             let watch = try keyring.server()?.watch ?? ChainWatch(confirmedAt: environment.clock.now)
             return FollowedAccount(chain, replaced: replaced, watch: watch)
         }
+        knownAccount = (keyring.generation, account)
+        return account
     }
 
     /// Accounts of before, whose devices founded vaults of this store.

@@ -82,7 +82,7 @@ extension Vault {
     /// - Complexity: two look-ups for each in the index; where there is none, a walk through all items for many ids.
     package func shortIDs(_ ids: [EntityID]) throws -> [EntityID: String] {
         var counts: [Int]?
-        if ids.count > 1, try !isIndexFarOff() {
+        if ids.count > 1, try !isSmall(), try !isIndexFarOff() {
             counts = try fromIndex { index in
                 try inSearch(index.distinguishingDigitCounts(of: ids.map(\.bytes)))
             }

@@ -2,6 +2,7 @@
 // index reflects to the current one, only the items that entries touched are read again.
 
 internal import CoffretBase
+internal import CoffretHistory
 package import CoffretLogs
 package import CoffretSearch
 package import CoffretStorage
@@ -75,6 +76,14 @@ extension Vault {
             // An index of the vault before its first entry says nothing about what came since.
             return try IndexedState(bytes: bytes)?.mark.isEmpty == true && !presentMark().isEmpty
         }
+    }
+
+    /// The facts of some ten items.
+    private static let smallFactCountMax: UInt64 = 64
+
+    /// Whether reading the items themselves takes less than opening an index.
+    package func isSmall() throws -> Bool {
+        try inStorage(repository.ask { (machine) in machine.summary.factCount }) <= Self.smallFactCountMax
     }
 
     /// The result of `body` on the index, which reflects the current state. It is nil where no index can be used now:

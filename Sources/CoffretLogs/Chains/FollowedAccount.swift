@@ -10,8 +10,8 @@ package struct FollowedAccount: Equatable, Sendable {
     /// Each from link 0 on, the oldest first.
     package private(set) var branches: [VerifiedDeviceChain]
     package private(set) var watch: ChainWatch
-
-    package var devices: AccountDevices { AccountDevices(chain, replaced: branches) }
+    /// Chain and branches, as rules ask of them.
+    package private(set) var devices: AccountDevices
 
     /// An account that is met for the first time.
     ///
@@ -22,10 +22,11 @@ package struct FollowedAccount: Equatable, Sendable {
     ) throws(TrustError) {
         chain = try VerifiedDeviceChain.verify(links, accountID: id)
         self.branches = []
-        watch = ChainWatch(confirmedAt: now)
+        devices = AccountDevices(chain)
         // Stated times are all there is at first.
         watch = try Self.watch(of: chain, nil, now: now)
         try add(branches)
+        devices = AccountDevices(chain, replaced: self.branches)
     }
 
     /// An account whose chains somebody else verified.
@@ -35,6 +36,7 @@ package struct FollowedAccount: Equatable, Sendable {
         self.chain = chain
         branches = replaced
         self.watch = watch
+        devices = AccountDevices(chain, replaced: replaced)
     }
 
     /// Whether a link of that hash is known of the account, in its chain or on a branch.
@@ -55,6 +57,9 @@ package struct FollowedAccount: Equatable, Sendable {
         next.watch = followed.watch ?? watch
         try next.add(added)
         if !followed.replacedLinks.isEmpty { try next.keepReplaced(chain, isNew: !added.isEmpty) }
+        if next.chain.head != chain.head || next.branches != branches {
+            next.devices = AccountDevices(next.chain, replaced: next.branches)
+        }
         self = next
     }
 
@@ -168,6 +173,7 @@ extension FollowedAccount {
             }
             self.chain = chain
             branches = lines.reversed()
+            devices = AccountDevices(chain, replaced: branches)
             watch = ChainWatch(confirmedAt: confirmedAt, announcedAfter: announcedAfter)
         } catch {
             throw CBORError(.unexpectedItem, byteOffset: start)

@@ -64,12 +64,15 @@ extension ServerStore {
     ) throws -> (chain: ChainUpdates.Chain?, hasMore: Bool) {
         var start = Int64(clamping: item.linkCount)
         var branches: [ChainUpdates.Branch] = []
-        let sizes = try session.query(
-            """
-            SELECT branch, MIN(seq), CAST(SUM(LENGTH(link)) AS BIGINT) FROM branches WHERE account = $1 AND branch >= $2
-            GROUP BY branch ORDER BY branch
-            """,
-            kind == .device ? [.bytes(item.chainID), .int(Int64(clamping: item.branchCount))] : [.bytes([]), .int(0)])
+        // Recoveries replace links of devices alone.
+        let sizes =
+            try kind != .device
+            ? []
+            : session.query(
+                """
+                SELECT branch, MIN(seq), CAST(SUM(LENGTH(link)) AS BIGINT) FROM branches WHERE account = $1 AND branch >= $2
+                GROUP BY branch ORDER BY branch
+                """, [.bytes(item.chainID), .int(Int64(clamping: item.branchCount))])
         for row in sizes {
             // A branch is given whole, so the first may be longer than an answer is else.
             guard branches.isEmpty || room > 0 else { break }
