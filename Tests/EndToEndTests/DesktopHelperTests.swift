@@ -69,6 +69,10 @@ struct DesktopHelperTests {
         #expect(try agent.succeed("helper", "on").contains("It is in the tray"), "one that runs stays")
         let nowhere: [String: String?] = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"]
         #expect(try status(nowhere).contains("It does not run now: there is no bus of a desktop here."))
+        let other = try PrivateBus()
+        #expect(
+            try status(["DBUS_SESSION_BUS_ADDRESS": other.address])
+                .hasSuffix("\nIt does not run now: coffret helper on\n"))
         let alone = try agent.succeed("helper", "on", environment: nowhere)
         #expect(alone.contains("It does not run now: there is no bus of a desktop here."), "\(alone)")
         try agent.succeed("helper", "off")

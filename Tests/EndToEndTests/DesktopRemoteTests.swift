@@ -138,6 +138,8 @@ struct DesktopRemoteTests {
         #expect(own.errorText.contains("remote.device.unsuitable"), "\(own.errorText)")
         #expect(try world.laptop.run("ask", "Garden", "--from", "attic").errorText.contains("cli.device.not-found"))
         #expect(try world.laptop.run("ask", "Garden").errorText.contains("--from DEVICE"))
+        let copied = try world.laptop.run("ask", "Garden", "--copy", "--from", world.towerID)
+        #expect(copied.errorText.hasPrefix("coffret: error: there is no clipboard here"), "\(copied.errorText)")
     }
 
     @Test("R150: the question goes when the device that asked leaves, and nothing is sent; the next one is asked")

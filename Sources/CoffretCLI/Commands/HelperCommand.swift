@@ -8,6 +8,7 @@ internal import Glibc
 
 enum HelperCommand {
     private static let programName = "coffret-helper"
+    private static let noBus = "there is no bus of a desktop here"
     private static let firstLine = "# Written by coffret helper on."
 
     static let description = CommandDescription(
@@ -56,7 +57,7 @@ enum HelperCommand {
         try context.confirmDone(fields(isOn: true, path, isRunning)) {
             isRunning == true
                 ? "It is in the tray, and starts with the desktop."
-                : "It starts with the desktop. It does not run now: \(why(isRunning))."
+                : "It starts with the desktop. It does not run now: \(isRunning == nil ? noBus : "it has ended")."
         }
     }
 
@@ -79,10 +80,6 @@ enum HelperCommand {
         case .exited(1): return false
         default: return nil
         }
-    }
-
-    private static func why(_ isRunning: Bool?) -> String {
-        isRunning == nil ? "there is no bus of a desktop here" : "it has ended"
     }
 
     private static func fields(isOn: Bool, _ path: String, _ isRunning: Bool?) -> JSONValue {
@@ -120,7 +117,9 @@ enum HelperCommand {
             let file = TextWidth.displaySafe(path)
             switch (isOn, isRunning == true) {
             case (true, true): return "It runs, and starts with the desktop: \(file)"
-            case (true, false): return "It starts with the desktop: \(file)\nIt does not run now: \(why(isRunning))."
+            case (true, false):
+                let why = isRunning == nil ? noBus + "." : "coffret helper on"
+                return "It starts with the desktop: \(file)\nIt does not run now: \(why)"
             case (false, true): return "It runs, and does not start with the desktop."
             case (false, false): return "It is off: coffret helper on"
             }
