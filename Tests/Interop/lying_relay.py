@@ -2,8 +2,8 @@
 """A server that lies about what passes its relay: it stands before the real one, with the same key, and deals with frames as the file `mode` says.
 
 Usage: lying_relay.py PORT CERTIFICATE KEY FOLDER. PORT is the real server's. Writes its own port. Every frame is written to FOLDER/frames.
-`pass`; `alter-opening`, `alter-request`, `alter-answer`: one bit; `repeat-request`, `swap-answer`: what an earlier request had; `twice`: the
-request again; `own-answer`: it answers itself; `hold`: the request waits until who was asked has left.
+`pass`; `alter-opening`, `alter-request`, `alter-answer`: one bit; `repeat-request`, `swap-answer`: what an earlier request had;
+`own-answer`: it answers itself; `hold`: the request waits until who was asked has left.
 """
 import os, socket, ssl, struct, sys, threading, time
 
@@ -75,8 +75,6 @@ def deal(what, payload, client):
         return [altered(payload)]
     if wanted in ("repeat-request", "swap-answer") and wanted.endswith(what):
         return [before]
-    if what == "request" and wanted == "twice":
-        return [payload, payload]
     if what == "request" and wanted == "own-answer":
         send(client, 0x82, os.urandom(len(earlier["answer"])), False)
         return []
