@@ -9,7 +9,7 @@ internal import Glibc
 
 @main
 enum Main {
-    private static let usage = "usage: coffret-helper --store PATH"
+    private static let usage = "usage: coffret-helper --store PATH [--running]"
 
     static func main() {
         ProcessHardening.startAgainWithoutPreloads()
@@ -19,11 +19,14 @@ enum Main {
     }
 
     private static func run(_ words: [String]) -> Int32 {
-        guard words.count == 2, words[0] == "--store", let store = AgentLocation.canonical(words[1]),
+        guard words.count >= 2, words[0] == "--store", let store = AgentLocation.canonical(words[1]),
+            words.dropFirst(2) == [] || words.dropFirst(2) == ["--running"],
             let own = AgentLocation.canonical("/proc/self/exe")
         else { return fail(64, usage) }
         let signals = SignalWatch(SignalWatch.ending)
         guard let bus = MessageBus(.session) else { return fail(69, "there is no bus of a desktop") }
+        // Whether another one runs: what `coffret helper status` asks.
+        guard words.count == 2 else { return bus.processID(of: HelperName.name(of: store)) == nil ? 1 : 0 }
         // Two of one store would stand in the tray twice.
         guard bus.take(HelperName.name(of: store)) else { return fail(75, "it runs already") }
         let actions = HelperActions(

@@ -16,7 +16,12 @@ enum Main {
     }
 
     private static func run(_ words: [String]) -> Int32 {
-        guard words.isEmpty else { return fail(64, "usage: coffret-secret-service") }
+        if words == ["--provider"] {
+            guard let name = SecretServiceProvider.look() else { return fail(69, "there is no bus of a desktop") }
+            try? DescriptorIO.write(Array((name + "\n").utf8), to: STDOUT_FILENO)
+            return 0
+        }
+        guard words.isEmpty else { return fail(64, "usage: coffret-secret-service [--provider]") }
         let environment = ProcessEnvironment()
         guard let grant = SecretServiceGrant.read(environment) else {
             return fail(78, "it is switched off: coffret secret-service on")

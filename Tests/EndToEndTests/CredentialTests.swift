@@ -369,15 +369,18 @@ struct CredentialTests {
         let world = try CredentialWorld()
         try world.makeLogin("Database", "ada", "https://db.example", "s3cret\u{E9}")
         // The key of no machine: the test leaves nothing behind.
-        let script = """
-            coffret read coffret://Personal/Database/password |
-                systemd-creds encrypt --with-key=tpm2-absent --name=db - - > sealed &&
-                systemd-creds decrypt --name=db sealed -
-            """
-        let opened = try world.run("sh", ["-c", script])
+        let script = #"printf %s "$DB" | systemd-creds encrypt --with-key=tpm2-absent --name=db - x; "#
+        func seal(_ item: String) throws -> ProcessResult {
+            let reference = "DB=coffret://Personal/\(item)/password"
+            let words = ["coffret", "run", "--no-masking", "--env", reference, "--", "sh", "-c"]
+            return try world.run("env", words + [script + "systemd-creds decrypt --name=db x -"])
+        }
+        #expect(try seal("Missing").exitCode == 66)
+        let file = world.runner.workPath + "/x"
+        #expect(!FileManager.default.fileExists(atPath: file), "nothing is sealed")
+        let opened = try seal("Database")
         #expect(opened.exitCode == 0 && opened.text == "s3cret\u{E9}", "\(opened.errorText)")
-        let sealed = try String(contentsOfFile: world.runner.workPath + "/sealed", encoding: .utf8)
-        #expect(!sealed.contains("s3cret"))
+        #expect(try !String(contentsOfFile: file, encoding: .utf8).contains("s3cret"))
     }
 
     // MARK: Hidden items and tokens

@@ -96,12 +96,12 @@ struct DesktopBrowserTests {
     }
 
     @Test(
-        "R38, R40, R139, R140, R142, R143, R145, R146, R147: the extension in Chromium, on honest and hostile pages",
+        "R38, R39, R40, R139, R140, R142, R143, R145, R146, R147: the extension in Chromium, on honest and hostile pages",
         .enabled(if: BrowserPrograms.hasChromium, "needs chromium"))
     func chromium() throws { try Self.checkBrowser("chromium") }
 
     @Test(
-        "R38, R139, R140, R142, R143, R145, R146, R147: the extension in Firefox, on honest and hostile pages",
+        "R38, R39, R40, R139, R140, R142, R143, R145, R146, R147: the extension in Firefox, on honest and hostile pages",
         .enabled(if: BrowserPrograms.hasFirefox, "needs firefox-esr, and marionette-driver in .build/venv"))
     func firefox() throws { try Self.checkBrowser("firefox") }
 
@@ -154,7 +154,7 @@ struct DesktopBrowserTests {
 
     private static func checkBrowser(_ name: String) throws {
         let text = try run("browser_extension.py", name, pictures(name))
-        for number in ["R139", "R140", "R142", "R143", "R145", "R146", "R147"] {
+        for number in ["R39", "R40", "R139", "R140", "R142", "R143", "R145", "R146", "R147"] {
             #expect(text.contains("held: \(number)"), "\(name): \(number)")
         }
     }

@@ -49,21 +49,36 @@ struct DesktopHelperTests {
         #expect(result.text.contains("all held") && result.text.contains("held: R155"))
     }
 
-    @Test("it starts with the desktop while it is switched on, and ends once it is switched off")
+    @Test(
+        "it starts with the desktop while it is switched on, and ends once it is switched off; it says whether it runs")
     func autostart() throws {
         let bus = try PrivateBus()
         let agent = try AgentRunner(environment: ["DBUS_SESSION_BUS_ADDRESS": bus.address])
-        #expect(try agent.succeed("helper", "status").contains("It is off"))
-        try agent.succeed("helper", "on")
+        func status(_ more: [String: String?] = [:]) throws -> String {
+            try agent.succeed("helper", "status", environment: more)
+        }
+        #expect(try status().contains("It is off"))
+        #expect(try agent.succeed("helper", "on").contains("It is in the tray"))
         let file = agent.runner.folder.file("home/.config/autostart/coffret-helper.desktop")
         let text = try String(contentsOfFile: file, encoding: .utf8)
         #expect(
             text.contains("Exec=\"\(CoffretRunner.executable)-helper\" \"--store\" \"\(agent.runner.storePath)\""),
             "\(text)")
-        #expect(try agent.succeed("helper", "status").contains(file))
+        #expect(try status() == "It runs, and starts with the desktop: \(file)\n")
+        #expect(try agent.succeed("helper", "status", "--json").contains("\"isRunning\":true"))
+        #expect(try agent.succeed("helper", "on").contains("It is in the tray"), "one that runs stays")
+        let nowhere: [String: String?] = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"]
+        #expect(try status(nowhere).contains("It does not run now: there is no bus of a desktop here."))
+        let other = try PrivateBus()
+        #expect(
+            try status(["DBUS_SESSION_BUS_ADDRESS": other.address])
+                .hasSuffix("\nIt does not run now: coffret helper on\n"))
+        let alone = try agent.succeed("helper", "on", environment: nowhere)
+        #expect(alone.contains("It does not run now: there is no bus of a desktop here."), "\(alone)")
         try agent.succeed("helper", "off")
         #expect(!FileManager.default.fileExists(atPath: file))
-        #expect(try agent.succeed("helper", "status").contains("It is off"))
+        try Waiting.until("the helper has ended") { try status().contains("It is off") }
+        #expect(try !agent.succeed("helper", "status", "--json").contains("\"isRunning\":true"))
     }
 
     @Test(

@@ -13,13 +13,15 @@ struct DesktopRemoteTests {
     /// Two devices of one person: the tower has a local vault with a login, and a person; the laptop asks.
     final class World {
         let server: ServerRunner
+        /// What stands before the server, if it lies about its relay.
+        let lies: LyingRelay?
         let tower: AgentRunner
         let laptop: AgentRunner
         let towerID: String
         let canary = Canary()
         let person: TemporaryDirectory
 
-        init(withLaptop: Bool = true) throws {
+        init(withLaptop: Bool = true, isLying: Bool = false) throws {
             person = try TemporaryDirectory("person")
             let program = person.file("pinentry")
             let script = """
@@ -43,10 +45,12 @@ struct DesktopRemoteTests {
             try Data(script.utf8).write(to: URL(fileURLWithPath: program))
             try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
             server = try ServerRunner("--ask-page", "yes")
+            lies = isLying ? try LyingRelay(before: server) : nil
+            let url = lies?.url ?? server.url
             tower = try AgentRunner(environment: ["COFFRET_PINENTRY": program, "DISPLAY": ":none"])
             laptop = try AgentRunner(makesStore: false)
             let runner = tower.runner
-            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            try runner.succeed("server", "join", url, "--fingerprint", server.fingerprint)
             try runner.makeNote("Tomatoes")
             try runner.succeed("vault", "sync", "Personal")
             try runner.succeed("vault", "new", "Home")
@@ -54,7 +58,10 @@ struct DesktopRemoteTests {
                 "new", "Garden", "--vault", "Home", "--type", "login", "--set", "url=https://garden.example", "--set",
                 "username=mira", "--secret", "password", "--secret", "totp",
                 input: "\(canary.word)\nJBSWY3DPEHPK3PXP\n")
-            if withLaptop { try DevicePairing.pair(laptop.runner, runner, server, name: "laptop") }
+            if withLaptop {
+                try DevicePairing.pair(
+                    laptop.runner, runner, url: url, fingerprint: server.fingerprint, name: "laptop")
+            }
             let devices = try JSONSerialization.jsonObject(
                 with: Data(try runner.succeed("device", "ls", "--json").utf8))
             let own = (devices as? [[String: Any]])?.first { $0["current"] as? Bool == true }
@@ -131,6 +138,8 @@ struct DesktopRemoteTests {
         #expect(own.errorText.contains("remote.device.unsuitable"), "\(own.errorText)")
         #expect(try world.laptop.run("ask", "Garden", "--from", "attic").errorText.contains("cli.device.not-found"))
         #expect(try world.laptop.run("ask", "Garden").errorText.contains("--from DEVICE"))
+        let copied = try world.laptop.run("ask", "Garden", "--copy", "--from", world.towerID)
+        #expect(copied.errorText.hasPrefix("coffret: error: there is no clipboard here"), "\(copied.errorText)")
     }
 
     @Test("R150: the question goes when the device that asked leaves, and nothing is sent; the next one is asked")
@@ -165,7 +174,7 @@ struct DesktopRemoteTests {
 
     private static let python = SharedData.packageRoot.appendingPathComponent(".build/venv/bin/python").path
     private static let page = SharedData.packageRoot.appendingPathComponent("Web/ask/ask.html")
-    private static let hasBrowser =
+    private static let hasChromium =
         FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium")
         && (try? ProcessRunner.run(python, ["-c", "import playwright"]))?.exitCode == 0
     private static let hasNode = FileManager.default.isExecutableFile(atPath: "/usr/bin/node")
@@ -183,9 +192,16 @@ struct DesktopRemoteTests {
 
     @Test(
         "R149, R151: the page gets one value in Chromium, as a server gives it and as a file, and speaks to nobody else",
-        .enabled(if: hasBrowser, "needs chromium, and playwright in .build/venv"))
-    func browser() throws {
-        let world = try World()
+        .enabled(if: hasChromium, "needs chromium, and playwright in .build/venv"))
+    func chromium() throws { try Self.checkPage("chromium") }
+
+    @Test(
+        "R149, R151: the page gets one value in Firefox, as a server gives it and as a file, and speaks to nobody else",
+        .enabled(if: BrowserPrograms.hasFirefox, "needs firefox-esr, and marionette-driver in .build/venv"))
+    func firefox() throws { try Self.checkPage("firefox") }
+
+    private static func checkPage(_ name: String) throws {
+        let world = try World(withLaptop: false)
         defer { world.stop() }
         let host = "localhost:\(world.server.port)"
         let file = world.tower.runner.folder.file("ask.html")
@@ -194,7 +210,7 @@ struct DesktopRemoteTests {
         let picture = world.tower.runner.folder.file("picture")
         let browser = try SpawnedProcess(
             Self.python,
-            [Self.script("ask_page_browser.py"), world.server.url + "/ask", "file://" + file, host, picture],
+            [Self.script("ask_page_browser.py"), name, world.server.url + "/ask", "file://" + file, host, picture],
             environment: ProcessInfo.processInfo.environment, output: .pipe, error: .pipe)
         var text = ""
         func line(_ beginning: String) throws -> String {

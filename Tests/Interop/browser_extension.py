@@ -20,6 +20,7 @@ world = World()
 if EXTENSION:
     world.coffret("browser", "install")
 if not EXTENSION:
+    check("no folder of this person names a host", not any(os.path.exists(HOME + each) for each in ("/.config/chromium/NativeMessagingHosts", "/.mozilla/native-messaging-hosts")))
     manifest = "/etc/chromium/native-messaging-hosts/org.coffret.bridge.json" if sys.argv[1] == "chromium" else "/usr/lib/mozilla/native-messaging-hosts/org.coffret.bridge.json"
 elif sys.argv[1] == "chromium":
     manifest = HOME + "/.config/chromium/NativeMessagingHosts/org.coffret.bridge.json"
@@ -42,6 +43,45 @@ def is_empty(path):
     check(f"R140: {path}: nothing is filled in", PASSWORD not in json.dumps(values(), ensure_ascii=False) and USER not in json.dumps(values()), values())
 
 
+STRANGER = """(async (api) => {
+    const host = await new Promise(done => {
+        const port = api.runtime.connectNative("org.coffret.bridge");
+        port.onMessage.addListener(() => done("answered"));
+        port.onDisconnect.addListener(ended => done("refused: " + (ended.error?.message ?? api.runtime.lastError?.message)));
+        try { port.postMessage({ unlock: true }); } catch { done("refused"); }
+    });
+    const spoken = await api.runtime.sendMessage(%s, { do: "sent", username: "x", password: "y" }).then(() => "answered", error => "refused: " + error.message);
+    return JSON.stringify([host, spoken]);
+})(globalThis.browser ?? chrome)"""
+
+
+def test_strangers():
+    """Another extension, and a page, speak to the host and to the extension."""
+    folder = HOME + "/stranger"
+    os.makedirs(folder)
+    rights = {"manifest_version": 3, "name": "Stranger", "version": "1", "permissions": ["nativeMessaging"], "browser_specific_settings": {"gecko": {"id": "stranger@stranger.example"}}}
+    json.dump(rights, open(folder + "/manifest.json", "w"))
+    open(folder + "/page.html", "w").write("<!doctype html><title>stranger</title>")
+    browser.open(OWN + "/login")
+    own = browser.id if sys.argv[1] == "chromium" else "coffret@coffret.example"
+    host, spoken = json.loads(browser.in_stranger(folder, STRANGER % json.dumps(own)))
+    check("R142: the browser starts the host for no other extension", re.search("forbidden|no such native|permission", host, re.I), host)
+    check("R142: the extension listens to no other extension", spoken.startswith("refused"), spoken)
+    check("R39: nobody was asked for a passphrase", not os.path.exists(world.folder + "/open"))
+    page = "typeof globalThis.chrome?.runtime?.connectNative + typeof globalThis.chrome?.runtime?.sendMessage + typeof globalThis.browser"
+    check("R39: a page has no way to either", browser.in_page(page) == "undefined" * 3, browser.in_page(page))
+    for name in ("keys.js", "page.js", "popup.html"):
+        said = browser.in_page(f"fetch('{browser.base}{name}').then(() => 'loaded', () => 'refused')")
+        check("R39: nor to a file of the extension", said == "refused", (name, said))
+
+
+def test_wrong_digits():
+    shown = person.begin_connecting()
+    world.answer(f"{(int(shown) + 1) % 1_000_000:06}")
+    wait("R145: wrong digits to pair nothing", lambda: browser.in_page("document.querySelector('main').dataset.state") == "failed")
+    check("R145: after wrong digits no browser is connected", json.loads(world.coffret("browser", "ls", "--json")) == [])
+
+
 def test_pairing():
     shown, question = person.connect(world, f"{pictures}/digits.png")
     check("the extension shows six digits", re.fullmatch(r"\d{6}", shown), shown)
@@ -53,12 +93,11 @@ def test_pairing():
         const kept = await new Promise(done => { const all = db.transaction('keys').objectStore('keys').getAll(); all.onsuccess = () => done(all.result) });
         const said = await crypto.subtle.exportKey('raw', kept[0].key).then(() => "readable", () => "unreadable");
         return JSON.stringify([kept.length, Object.keys(kept[0]), kept[0].key.extractable, said, localStorage.length]);
-    })()""") if sys.argv[1] == "chromium" else None
-    if kept:
-        for load in (f"fetch('{OWN}/login')", f"import('{OWN}/code.js')"):
-            said = browser.in_page(load + ".then(() => 'loaded', () => 'refused')")
-            check("R40: the extension loads nothing from a server", said == "refused" and not Handler.requests, (load, said))
-        check("R145: the extension keeps one key that no script can read", json.loads(kept) == [1, ["id", "name", "key"], False, "unreadable", 0], kept)
+    })()""")
+    check("R145: the extension keeps one key that no script can read", json.loads(kept) == [1, ["id", "name", "key"], False, "unreadable", 0], kept)
+    for load in (f"fetch('{OWN}/login')", f"import('{OWN}/code.js')"):
+        said = browser.in_page(load + ".then(() => 'loaded', () => 'refused')")
+        check("R40: the extension loads nothing from a server", said == "refused" and not Handler.requests, (load, said))
 
 
 def test_gesture():
@@ -90,6 +129,14 @@ def test_filling():
     click(".showcode")
     state_becomes("code")
     check("the popup shows a code", re.search(r"\d{3} \d{3}", text()), text())
+
+
+def test_installed():
+    """Where the browsers have the extension by Debian's packages."""
+    place = browser.extension_place()
+    check("it came from the place of the system", place.startswith(("/usr/share/chromium/extensions/coffret", "jar:file:///usr/share/mozilla/extensions/")), place)
+    browser.open(OWN + "/events")
+    check("one login is filled in", popup() == "filled" and values() == [USER, PASSWORD], (text(), values()))
 
 
 def test_hostile():
@@ -340,9 +387,11 @@ def test_locked():
 def main():
     world.unlock()
     world.login(TITLE, OWN, totp="JBSWY3DPEHPK3PXP")
-    parts = {"gesture": test_gesture, "filling": test_filling, "hostile": test_hostile, "changes": test_changes, "saving": test_saving, "host": test_host, "locked": test_locked}
+    parts = {"gesture": test_gesture, "installed": test_installed, "strangers": test_strangers, "filling": test_filling, "hostile": test_hostile, "changes": test_changes, "saving": test_saving, "host": test_host, "locked": test_locked}
+    if not sys.argv[3:]:
+        test_wrong_digits()
     test_pairing()
-    for name in sys.argv[3:] or parts:
+    for name in sys.argv[3:] or [part for part in parts if part != "installed"]:
         parts[name]()
     print("all held", flush=True)
 

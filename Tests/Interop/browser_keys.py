@@ -61,6 +61,10 @@ def test_filling():
     wait("the button to say so", lambda: browser.badge() == "✓")
     screen_picture("keys")
     wait("and to stop saying so", lambda: browser.badge() == "")
+    if name == "chromium":
+        browser.in_worker("globalThis.control = 'heap-CONTROL-canary'; 0")
+        found = [word for word in (PASSWORD[:21], USER, TITLE, "heap-CONTROL-canary") if word in browser.worker_heap()]
+        check("R147: by the keys: the worker holds nothing of a login after it", found == ["heap-CONTROL-canary"], found)
     check("the page hears of each, and nothing else", browser.in_page("JSON.stringify(seen)") == '["input user","change user","input pass","change pass"]', browser.in_page("JSON.stringify(seen)"))
     check("nothing was sent", not any(command == "POST" for command, _, _ in Handler.requests))
 
@@ -89,6 +93,7 @@ def test_hostile():
         (f"https://gardem.example:{site}/login", None, ("like",)), (f"https://garden.example:{second}/login", None, ("nothing",)),
         (f"http://garden.example:{bare}/login", None, ("insecure",)), (f"https://garden.example.:{site}/login", None, ("odd", "nothing")),
         (f"https://garden.example@evil.example:{site}/login", "https://", ("nothing", "blocked")), (OWN + "/sandboxed", None, ("blocked",)), (OWN + "/blob", "blob:", ("blocked",)),
+        ("data:text/html,<input name=user autocomplete=username><input type=password>", "data:", ("blocked",)),
     ]
     for address, shown, states in addresses:
         browser.open(address, shown)

@@ -57,8 +57,8 @@ class Person:
     def values(self):
         return json.loads(self.browser.in_page(VALUES))
 
-    def connect(self, world, picture=None):
-        """Pairs the browser; gives the digits and the question."""
+    def begin_connecting(self):
+        """Has the extension ask to be paired; gives the digits that it shows."""
         for attempt in range(4):
             # A page of an extension that is still being started can stay without its interfaces.
             self.browser.options()
@@ -69,7 +69,11 @@ class Person:
                 if attempt == 3:
                     raise
         self.browser.do_in_page("document.querySelector('main button').click()")
-        shown = wait("the digits", lambda: self.browser.in_page("document.querySelector('.digits')?.textContent"))
+        return wait("the digits", lambda: self.browser.in_page("document.querySelector('.digits')?.textContent"))
+
+    def connect(self, world, picture=None):
+        """Pairs the browser; gives the digits and the question."""
+        shown = self.begin_connecting()
         if picture:
             self.browser.picture(picture)
         question = world.question()

@@ -52,7 +52,8 @@ class Chromium:
 
     def __init__(self, host_manifest, screen=None):
         self.screen = screen
-        self.id, self.counter, self.answers = chromium_id(), 0, {}
+        self.id, self.counter, self.answers, self.chunks = chromium_id(), 0, {}, []
+        self.base = f"chrome-extension://{self.id}/"
         profile = HOME + "/chromium"
         shutil.rmtree(profile, ignore_errors=True)
         os.makedirs(profile + "/NativeMessagingHosts")
@@ -94,6 +95,8 @@ class Chromium:
                 message = json.loads(text)
                 if "id" in message and message["id"] in self.answers:
                     self.answers.pop(message["id"])[1].put(message)
+                if message.get("method") == "HeapProfiler.addHeapSnapshotChunk":
+                    self.chunks.append(message["params"]["chunk"])
                 # A page that goes leaves what it was asked without an answer, for ever.
                 if message.get("method") == "Target.detachedFromTarget":
                     gone = message["params"]["sessionId"]
@@ -208,6 +211,11 @@ class Chromium:
     def options(self):
         self.open(f"chrome-extension://{self.id}/options.html")
 
+    def extension_place(self):
+        """The folder of the extension, as Chromium tells it."""
+        self.open("chrome://extensions")
+        return self.evaluate(self.session, f"new Promise(done => chrome.developerPrivate.getExtensionInfo({json.dumps(self.id)}, info => done(info.path)))")
+
     def close_window(self, name):
         for target in self.popups(name):
             self.close_target(target)
@@ -215,6 +223,14 @@ class Chromium:
     def in_worker(self, expression):
         worker = wait("the worker", lambda: self.targets("service_worker"))[0]["targetId"]
         return self.evaluate(self.attach(worker), expression)
+
+    def worker_heap(self):
+        """Every text that the worker can reach."""
+        session = self.attach(wait("the worker", lambda: self.targets("service_worker"))[0]["targetId"])
+        self.chunks.clear()
+        self.send("HeapProfiler.collectGarbage", session=session)
+        self.send("HeapProfiler.takeHeapSnapshot", session=session)
+        return "\n".join(json.loads("".join(self.chunks))["strings"])
 
     def badge(self):
         """What stands on the extension's button, for the tab in front."""
@@ -226,7 +242,14 @@ class Chromium:
 
     def in_extension(self, expression):
         """In a page of the extension behind the one in front."""
-        page = f"chrome-extension://{self.id}/options.html"
+        return self.in_page_behind(self.base + "options.html", expression)
+
+    def in_stranger(self, folder, expression):
+        """In a page of another extension."""
+        made = self.send("Extensions.loadUnpacked", {"path": folder})["id"]
+        return self.in_page_behind(f"chrome-extension://{made}/page.html", expression)
+
+    def in_page_behind(self, page, expression):
         extension = self.send("Target.createTarget", {"url": page, "background": True})["targetId"]
         session = self.attach(extension)
         wait("the extension's page", lambda: self.evaluate(session, "document.readyState + location.href") == "complete" + page)
@@ -310,7 +333,10 @@ class Firefox:
         self.marionette.timeout.page_load = 120
         if EXTENSION:
             Addons(self.marionette).install(EXTENSION, temp=True)
-        self.uuid = wait("the extension", lambda: self.chrome(f"return WebExtensionPolicy.getByID('{FIREFOX_ID}')?.mozExtensionHostname"))
+        self.base = self.base_of(FIREFOX_ID)
+
+    def base_of(self, identifier):
+        return "moz-extension://" + wait("the extension", lambda: self.chrome(f"return WebExtensionPolicy.getByID('{identifier}')?.mozExtensionHostname")) + "/"
 
     def chrome(self, script, *arguments):
         with self.marionette.using_context("chrome"):
@@ -392,13 +418,25 @@ class Firefox:
             return Boolean(item);""", entry))
 
     def options(self):
-        self.open(f"moz-extension://{self.uuid}/options.html")
+        self.open(self.base + "options.html")
+
+    def extension_place(self):
+        """The archive of the extension, as Firefox tells it."""
+        return self.chrome(f"return WebExtensionPolicy.getByID('{FIREFOX_ID}').extension.rootURI.spec")
 
     def in_extension(self, expression):
+        return self.in_page_behind(self.base + "options.html", expression)
+
+    def in_stranger(self, folder, expression):
+        """In a page of another extension."""
+        from marionette_driver.addons import Addons
+        return self.in_page_behind(self.base_of(Addons(self.marionette).install(folder, temp=True)) + "page.html", expression)
+
+    def in_page_behind(self, page, expression):
         handle = self.marionette.current_window_handle
         made = self.marionette.open(type="tab", focus=False)["handle"]
         self.marionette.switch_to_window(made, focus=False)
-        self.options()
+        self.open(page)
         said = self.marionette.execute_async_script("const [resolve] = arguments; (%s).then(resolve, error => resolve('error ' + error))" % expression, sandbox=None, script_timeout=60000)
         self.marionette.close()
         self.marionette.switch_to_window(handle)

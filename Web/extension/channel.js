@@ -83,9 +83,11 @@ class Channel {
     }
 }
 
-async function open(kind, head, psk, prologue) {
+/** @param prepare gives what the handshake begins with; meanwhile the browser starts the host, which takes longest */
+async function open(kind, prepare) {
     const host = new Host();
     try {
+        const { head, psk, prologue } = await prepare();
         const keys = await handshake(psk, prologue, (first) => host.pass(concat(head, first), { open: kind }));
         return new Channel(host, keys);
     } catch (error) {
@@ -95,11 +97,13 @@ async function open(kind, head, psk, prologue) {
 }
 
 /** Opens a session for the paired browser. */
-export async function openSession() {
-    const pairing = await readPairing();
-    if (!pairing) throw new BridgeError("unpaired");
-    const head = concat([1], pairing.id);
-    return open("session", head, pairing.key, concat(utf8("coffret/bridge/1"), pairing.id));
+export function openSession() {
+    return open("session", async () => {
+        const pairing = await readPairing();
+        if (!pairing) throw new BridgeError("unpaired");
+        const { id, key } = pairing;
+        return { head: concat([1], id), psk: key, prologue: concat(utf8("coffret/bridge/1"), id) };
+    });
 }
 
 /**
@@ -134,8 +138,9 @@ export async function digitsOf(hash, commitment, name, challenge, value) {
  * @returns the name under which the browser is paired
  */
 export async function pair(name, show) {
-    const openKey = await importKey(new Uint8Array(32));
-    const channel = await open("pairing", [2], openKey, utf8("coffret/bridge/pair/1"));
+    const channel = await open("pairing", async () => {
+        return { head: [2], psk: await importKey(new Uint8Array(32)), prologue: utf8("coffret/bridge/pair/1") };
+    });
     try {
         const hash = channel.keys.hash;
         const value = crypto.getRandomValues(new Uint8Array(32));

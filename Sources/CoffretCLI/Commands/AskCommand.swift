@@ -35,6 +35,13 @@ enum AskCommand {
                 .usage, code: UsageError.Code.missingValue.rawValue, "which device is to be asked?",
                 hint: "coffret ask ITEM --from DEVICE; coffret device ls lists your devices")
         }
+        // A person's yes is not to be in vain.
+        guard !context.arguments.isSet(copy) || Clipboard.find(context.environment, terminal: context.terminal) != nil
+        else {
+            throw CommandFailure(
+                .unavailable, .clipboardMissing, "there is no clipboard here",
+                hint: "install wl-clipboard or xclip, or leave out --copy")
+        }
         var request = RemoteAsk()
         (request.item, request.field) = (context.arguments.required(item), context.arguments.value(field))
         request.device = device

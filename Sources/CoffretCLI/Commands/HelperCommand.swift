@@ -8,6 +8,7 @@ internal import Glibc
 
 enum HelperCommand {
     private static let programName = "coffret-helper"
+    private static let noBus = "there is no bus of a desktop here"
     private static let firstLine = "# Written by coffret helper on."
 
     static let description = CommandDescription(
@@ -18,7 +19,7 @@ enum HelperCommand {
         subcommands: [
             CommandDescription("on", "Start it now, and with the desktop", run: switchOn),
             CommandDescription("off", "End it, and start it no more", run: switchOff),
-            CommandDescription("status", "Say whether it starts with the desktop", run: status),
+            CommandDescription("status", "Say whether it runs, and starts with the desktop", run: status),
         ])
 
     /// What the desktop starts when the person logs in (XDG Autostart).
@@ -29,15 +30,20 @@ enum HelperCommand {
         return PathText.join(folder, "autostart/" + programName + ".desktop")
     }
 
-    private static func switchOn(_ context: CommandContext) throws {
+    /// How the helper of a store is started; nil where one of the two is missing.
+    private static func words(_ store: String) -> [String]? {
         guard let own = AgentLocation.canonical("/proc/self/exe"),
             let program = AgentLocation.canonical(PathText.join(PathText.parent(of: own), programName)),
-            let store = AgentLocation.canonical(try StoreAccess.requireStore(context).path)
-        else {
+            let store = AgentLocation.canonical(store)
+        else { return nil }
+        return [program, "--store", store]
+    }
+
+    private static func switchOn(_ context: CommandContext) throws {
+        guard let words = words(try StoreAccess.requireStore(context).path) else {
             throw CommandFailure(
                 .unavailable, .frontMissing, "there is no \(programName) beside this program", hint: "install it")
         }
-        let words = [program, "--store", store]
         let lines = [
             firstLine, "[Desktop Entry]", "Type=Application", "Name=Coffret", "Icon=coffret",
             "Comment=Coffret in the tray",
@@ -46,11 +52,40 @@ enum HelperCommand {
         let path = try path(context)
         try PosixFileSystem().makeDirectories(PathText.parent(of: path))
         try PosixFileSystem().replaceFile(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
-        // One that runs already stays, and the new one ends by itself.
-        let child = try? ChildProcess.start(words, input: .null, output: .null, error: .null, isDetached: true)
-        try context.confirmDone(.fields(["isOn": .bool(true), "file": .string(path)])) {
-            child == nil ? "It starts with the desktop." : "It is in the tray, and starts with the desktop."
+        start(words)
+        let isRunning = isRunning(words)
+        try context.confirmDone(fields(isOn: true, path, isRunning)) {
+            isRunning == true
+                ? "It is in the tray, and starts with the desktop."
+                : "It starts with the desktop. It does not run now: \(isRunning == nil ? noBus : "it has ended")."
         }
+    }
+
+    /// Starts it, and waits until it serves. One that runs already stays, and the new one ends by itself.
+    private static func start(_ words: [String]) {
+        guard let (reading, writing) = try? ChildProcess.makePipe() else { return }
+        let source = OwnedDescriptor(reading)
+        let child = try? ChildProcess.start(
+            words, input: .null, output: .descriptor(writing), error: .null, isDetached: true)
+        close(writing)
+        // "ready", or its end.
+        if child != nil { _ = try? DescriptorIO.readAll(from: source.number, byteCountMax: 1) }
+    }
+
+    /// By the bus of the desktop; nil where there is none.
+    private static func isRunning(_ words: [String]) -> Bool? {
+        let asked = words + ["--running"]
+        switch try? ChildProcess.start(asked, input: .null, output: .null, error: .null).wait() {
+        case .exited(0): return true
+        case .exited(1): return false
+        default: return nil
+        }
+    }
+
+    private static func fields(isOn: Bool, _ path: String, _ isRunning: Bool?) -> JSONValue {
+        .fields([
+            "isOn": .bool(isOn), "file": isOn ? .string(path) : nil, "isRunning": isRunning.map { .bool($0) },
+        ])
     }
 
     /// An argument of a desktop entry, in which nothing means anything else (Desktop Entry Specification 1.5, "Exec").
@@ -77,8 +112,17 @@ enum HelperCommand {
     private static func status(_ context: CommandContext) throws {
         let path = try path(context)
         let isOn = unsafe access(path, F_OK) == 0
-        try context.print(.fields(["isOn": .bool(isOn), "file": isOn ? .string(path) : nil])) {
-            isOn ? "It starts with the desktop: \(TextWidth.displaySafe(path))" : "It is off: coffret helper on"
+        let isRunning = words(try StoreAccess.path(context)).flatMap(isRunning)
+        try context.print(fields(isOn: isOn, path, isRunning)) {
+            let file = TextWidth.displaySafe(path)
+            switch (isOn, isRunning == true) {
+            case (true, true): return "It runs, and starts with the desktop: \(file)"
+            case (true, false):
+                let why = isRunning == nil ? noBus + "." : "coffret helper on"
+                return "It starts with the desktop: \(file)\nIt does not run now: \(why)"
+            case (false, true): return "It runs, and does not start with the desktop."
+            case (false, false): return "It is off: coffret helper on"
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ enum SecretServiceCommand {
                     CommandExample("coffret secret-service on --vault Desktop", "the entries lie in the vault Desktop")
                 ], run: switchOn),
             CommandDescription("off", "Remove the token; entries stay in the vault", run: switchOff),
-            CommandDescription("status", "Say which vault it shows, and to which programs", run: status),
+            CommandDescription("status", "Say which vault it shows, to which programs, and who runs", run: status),
             CommandDescription(
                 "allow", "Let a program use it without being asked",
                 discussion: [
@@ -78,8 +78,27 @@ enum SecretServiceCommand {
         try context.confirmDone(.fields(["vault": .string(vault.name), "tag": .string(tag)])) {
             """
             Programs of the desktop may keep passwords in "\(TextWidth.displaySafe(vault.name))", tagged #\(TextWidth.displaySafe(tag)).
-            The first program that asks starts coffret-secret-service, unless another keyring runs already.
+            \(words(of: provider(context.environment)))
             """
+        }
+    }
+
+    /// Who provides the service now; the bus of the desktop reads its files again. Nil without a bus.
+    private static func provider(_ environment: ProcessEnvironment) -> String? {
+        guard let program = SecretServiceActivation(environment)?.program,
+            let made = try? ChildProcess.run([program, "--provider"], byteCountMax: 256), made.outcome.isSuccess
+        else { return nil }
+        return String(decoding: made.output.prefix { $0 != 0x0A }, as: UTF8.self)
+    }
+
+    private static func words(of provider: String?) -> String {
+        let start = "The first program that asks starts coffret-secret-service"
+        return switch provider {
+        case nil: start + ", unless another keyring runs already."
+        case "": start + "."
+        case "coffret": "coffret-secret-service runs."
+        case let other?:
+            "Another keyring runs, and stays: \(TextWidth.displaySafe(other)). Docs/desktop.md says how to switch it off."
         }
     }
 
@@ -107,7 +126,10 @@ enum SecretServiceCommand {
 
     private static func allow(_ context: CommandContext) throws {
         let given = context.arguments.value(programPath) ?? ""
-        guard let path = AgentLocation.canonical(given), unsafe access(path, X_OK) == 0 else {
+        // A name alone is the program that a shell would start.
+        guard let found = ProgramFinder(environment: context.environment).find(given),
+            let path = AgentLocation.canonical(found), unsafe access(path, X_OK) == 0
+        else {
             throw CommandFailure(.notFound, .fileUnreadable, "there is no program \(TextWidth.displaySafe(given))")
         }
         try SecretServicePrograms(context.environment).add(path)
@@ -134,9 +156,11 @@ enum SecretServiceCommand {
                 .permission, .passphraseFileUnsafe, "the file of the right is not yours alone, or was altered",
                 hint: "coffret secret-service off, then on")
         }
+        let provider = grant == nil ? nil : provider(context.environment)
         try context.print(
             .fields([
-                "isOn": .bool(grant != nil), "store": grant.map { .string($0.store) },
+                "isOn": .bool(grant != nil), "provider": provider.map { .string($0) },
+                "store": grant.map { .string($0.store) },
                 "vault": grant.map { .string($0.vault) }, "tag": grant.map { .string($0.tag) },
                 "programs": .array(programs.map { .string($0) }),
             ])
@@ -144,7 +168,8 @@ enum SecretServiceCommand {
             guard let grant else { return "It is off: coffret secret-service on" }
             let first =
                 "Programs of the desktop may keep passwords in \"\(TextWidth.displaySafe(grant.vault))\", tagged #\(TextWidth.displaySafe(grant.tag))."
-            return ([first] + programs.map { "  " + TextWidth.displaySafe($0) }).joined(separator: "\n")
+            return ([first, words(of: provider)] + programs.map { "  " + TextWidth.displaySafe($0) }).joined(
+                separator: "\n")
         }
     }
 }
@@ -154,7 +179,7 @@ enum SecretServiceCommand {
 /// `<data>/dbus-1/services/org.freedesktop.secrets.service`, which goes before the files of the system.
 private struct SecretServiceActivation {
     private let path: String
-    private let program: String
+    let program: String
     private static let firstLine = "# Written by coffret secret-service on."
 
     /// - Returns: nil where there is no home, or no program beside this one.
