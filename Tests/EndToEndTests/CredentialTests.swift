@@ -368,7 +368,7 @@ struct CredentialTests {
     func systemd() throws {
         let world = try CredentialWorld()
         try world.makeLogin("Database", "ada", "https://db.example", "s3cret\u{E9}")
-        // The key of no machine: the test leaves nothing behind.
+        // The key of no machine.
         let script = #"printf %s "$DB" | systemd-creds encrypt --with-key=tpm2-absent --name=db - x; "#
         func seal(_ item: String) throws -> ProcessResult {
             let reference = "DB=coffret://Personal/\(item)/password"
