@@ -1,7 +1,7 @@
 """Vaults that several people have, by the real programs on loopback. Preparing takes long and measures nothing, so that it may run beside
 other work; measuring goes on from the folder that was prepared, and prints rows for Docs/benchmarks.md.
 
-Usage: Benchmarks/sharing.py prepare|measure BIN FOLDER [PART ...]     parts: note members links idle notes; default: all
+Usage: Benchmarks/sharing.py prepare|measure BIN FOLDER [PART ...]     parts: note members links idle notes revoke log connected; default: all
 """
 
 import argparse
@@ -17,6 +17,8 @@ import subprocess
 import time
 import urllib.request
 import ssl
+
+import sharing_parts
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -81,7 +83,7 @@ class Server:
 
 
 class Person:
-    def __init__(self, folder, programs, server, name):
+    def __init__(self, folder, programs, server, name, bare=False):
         self.home, self.programs, self.server = folder / name, programs, server
         self.agent = None
         self.passphrase = self.home / "passphrase"
@@ -91,6 +93,9 @@ class Person:
         (self.home / "run").mkdir(parents=True, mode=0o700)
         self.passphrase.write_text("correct horse battery\n")
         self.passphrase.chmod(0o600)
+        if bare:
+            # It becomes another device of somebody.
+            return
         self("init", "--effort", "light")
         self("server", "join", server.url, "--fingerprint", server.fingerprint)
         self("share", "requests")
@@ -108,7 +113,7 @@ class Person:
 
     def run(self, *arguments, text=""):
         # What changes members asks for the passphrase anew, whoever has the agent.
-        asks = arguments[0] == "share" and arguments[1] in ("item", "rm", "role", "add")
+        asks = arguments[:2] == ("device", "revoke") or arguments[0] == "share" and arguments[1] in ("item", "rm", "role", "add")
         return subprocess.run([self.programs / "coffret", *arguments], input=text, capture_output=True, text=True,
                               env=self.environment(asks))
 
@@ -246,6 +251,10 @@ class Links:
             share(vault, alice, bob, "viewer")
         for number in range(self.count):
             alice("share", "role", "Long", bob.account[:16], "writer" if number % 2 == 0 else "viewer")
+        late = new("late")
+        befriend(alice, late)
+        for vault in ("Short", "Long"):
+            alice("share", "add", vault, late.account, "--role", "viewer", "--yes")
         for vault in ("Short", "Long"):
             # Its index is made.
             alice("ls", "--vault", vault)
@@ -260,6 +269,9 @@ class Links:
         say("`ls` of a vault with few links", results["Short"])
         say(f"`ls` of a vault with {self.count} links more, all known", results["Long"])
         say("`sync` of both, nothing new", [alice.measure("sync") for _ in range(8)][1:])
+        late = new("late")
+        for vault in results:
+            say(f"first opening, `share accept` of {vault}", [late.measure("share", "accept", vault)])
 
 
 class Idle:
@@ -338,7 +350,34 @@ class Notes:
             say(f"`share accept`, {self.count:,} notes, {count} members", [reader.measure("share", "accept", vault)])
 
 
-PARTS = {"note": Note, "members": Members, "links": Links, "idle": Idle, "notes": Notes}
+class Apart:
+    """A part of the other file, with what it needs of this one."""
+    kind = None
+
+    def __init__(self):
+        self.part = self.kind()
+
+    @property
+    def count(self):
+        return self.part.count
+
+    @count.setter
+    def count(self, value):
+        self.part.count = value
+
+    def prepare(self, new):
+        self.part.prepare(new, befriend, share)
+
+    def measure(self, new):
+        self.part.measure(new, say)
+
+
+def apart(kind):
+    return type(kind.__name__, (Apart,), {"kind": kind})
+
+
+PARTS = {"note": Note, "members": Members, "links": Links, "idle": Idle, "notes": Notes, "revoke": apart(sharing_parts.Revoke),
+         "log": apart(sharing_parts.Log), "connected": apart(sharing_parts.Connected)}
 
 
 def main():
@@ -365,9 +404,11 @@ def main():
         server = Server(folder / "server", programs)
         people = []
 
-        def new(person):
-            people.append(Person(folder, programs, server, person))
+        def new(person, bare=False):
+            people.append(Person(folder, programs, server, person, bare))
             return people[-1]
+
+        new.server = server
 
         try:
             getattr(part, arguments.phase)(new)

@@ -102,6 +102,10 @@ package struct LogReport: Equatable, Sendable {
     /// It was added, and has not accepted.
     package var isInvited = false
     package var memberCount = 0
+    /// The server takes no more such changes from this account for now.
+    package var isOverLimit = false
+    /// Links of the vault that were taken, and whether some came, or links of its people's devices.
+    package var (takenLinkCount, hasNewChains) = (0, false)
     /// The newest key did not come to this account (`sharing.key.awaited`).
     package var awaitsKey = false
     /// Older keys that the history object has, and that are others than the chain says (`keys.history.differs`).

@@ -97,7 +97,7 @@ extension LogSync {
         guard view.takenCount > 0 else { return }
         let member = view.newestState.members[account]
         (report.role, report.isInvited) = (member?.role, member.map { !$0.hasAccepted } ?? false)
-        report.memberCount = view.newestState.members.count
+        (report.memberCount, report.takenLinkCount) = (view.newestState.members.count, view.takenCount)
         if let link = view.waitingForWord {
             let account = view.chain.links[link].accountID
             let isFormer = view.chain.states.last?.members[account] == nil

@@ -197,7 +197,10 @@ extension LogSync {
     }
 
     /// Goes on without a link, or behind it.
-    func endOfLinks() {
+    ///
+    /// - Parameter isOverLimit: the server takes no more of them today.
+    func endOfLinks(isOverLimit: Bool = false) {
+        report.isOverLimit = isOverLimit && isChange
         draft = nil
         isLinkOver = true
     }

@@ -166,7 +166,7 @@ package final class LogSync {
     private func handle(_ reply: LogReply) throws {
         switch (asked, reply) {
         case (_, .unreachable): throw SyncError(.unreachable)
-        case (.link, .refused(code: "server.rate.exceeded")): endOfLinks()
+        case (.link, .refused(code: SyncError.rateCode)): endOfLinks(isOverLimit: true)
         // Without a letter a vault waits, and nothing else of a sync does.
         case (.keys, .refused), (.letters, .refused), (.letterEnd, .refused): break
         case (_, .refused(let code)): throw SyncError(refusal: code)
@@ -237,13 +237,13 @@ package final class LogSync {
         }
         try noteFollowed()
         if isNew { listAgain() }
+        report.hasNewChains = report.hasNewChains || isNew
         return nil
     }
 
     /// Lists again from where something waits for a link or a key.
     private func listAgain() {
-        memory.cursor = memory.left ?? memory.cursor
-        memory.left = nil
+        (memory.cursor, memory.left) = (memory.left ?? memory.cursor, nil)
     }
 
     /// Whether this device has the key of an epoch that its vault is not open with.

@@ -94,6 +94,9 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         return SyncError(.vaultFailed, at: storage?.code.rawValue ?? "\(error)", cause: error)
     }
 
+    /// The server's code for what comes too often.
+    static let rateCode = "server.rate.exceeded"
+
     /// What a refusal of the server means.
     init(refusal code: String) {
         switch code {

@@ -95,7 +95,8 @@ package struct ToldNotices: Equatable, Sendable {
     }
 }
 
-/// `people` = [1, letters, vaults, people to help, requests]; `told` = [1, [* [kind (1) ‖ 15 bytes of a hash, time]]].
+/// `people` = [1, letters, vaults, people to help, requests]; `told` = [1, [* [kind (1) ‖ 15 bytes of a hash, time]]];
+/// `members-VAULT` = [1, links].
 extension SyncRecords {
     private static let toldByteCountMax = 32 << 10
 
@@ -127,6 +128,29 @@ extension SyncRecords {
     package var toldNotices: ToldNotices {
         let bytes = try? fileSystem.readFile(path("told"), byteCountMax: Self.toldByteCountMax)
         return bytes.flatMap { ToldNotices(decoding: $0) } ?? ToldNotices()
+    }
+
+    /// The person was told of what so many links of a vault's chain did to its people; nil: of none yet.
+    package func toldLinkCount(of vaultHex: String) -> Int? {
+        guard let bytes = try? fileSystem.readFile(path("members-" + vaultHex), byteCountMax: Self.byteCountMax) else {
+            return nil
+        }
+        return try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 2)
+            guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+            return Int(try decoder.readUnsigned(as: UInt32.self))
+        }
+    }
+
+    package func note(toldLinkCount count: Int, of vaultHex: String) {
+        guard count != toldLinkCount(of: vaultHex) else { return }
+        let bytes = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 1)
+            encoder.encode(unsigned: UInt64(count))
+        }
+        try? makeFolder()
+        try? fileSystem.replaceFile(path("members-" + vaultHex), with: bytes, isShared: true)
     }
 
     package func note(_ told: ToldNotices) {

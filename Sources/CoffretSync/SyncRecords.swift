@@ -77,8 +77,8 @@ package struct AgentSyncWork: Equatable, Sendable {
 /// receiving or 1 sending, items done, of how many or null, bytes, of files of how many or null], locked (flock) by the
 /// process that syncs, so that one that was ended does not seem to go on; `settings/off`, empty: the agent does not sync;
 /// `files-VAULT` = [1, code], why files do not come; `settings/asked-VAULT`, empty: they stay at the server until somebody
-/// asks for them; `settings/uses-VAULT`: words for what programs may use another person's vault; `people` and `told`
-/// (SyncRecords+People.swift). Spec: Spec/sync.md.
+/// asks for them; `settings/uses-VAULT`: words for what programs may use another person's vault; `people`, `told`
+/// and `members-VAULT` (SyncRecords+People.swift). Spec: Spec/sync.md.
 package struct SyncRecords: Sendable {
     static let byteCountMax = 4_096
     private static let codeByteCountMax = 256

@@ -151,6 +151,8 @@ package struct SyncReport: Equatable, Sendable {
     package var isInvited = false
     /// Members of the vault, added ones counted.
     package var memberCount = 1
+    /// Links of the vault that were taken, and whether some came, or links of its people's devices.
+    package var (takenLinkCount, hasNewChains) = (0, false)
     package var letterCount = 0
     /// Words that this device left for the others.
     package var wordCount = 0
@@ -197,6 +199,7 @@ package struct SyncReport: Equatable, Sendable {
         changeNumber = logs.changeNumber ?? changeNumber
         (role, memberCount, waitsForWord) = (logs.role, logs.memberCount, logs.waitsForWord)
         isInvited = logs.isInvited
+        (takenLinkCount, hasNewChains) = (logs.takenLinkCount, hasNewChains || logs.hasNewChains)
         (letterCount, unconfirmed) = (letterCount + logs.letterCount, logs.unconfirmed)
         wrongOlderKeys += logs.wrongOlderKeys
         waitingPurges = logs.waitingPurges

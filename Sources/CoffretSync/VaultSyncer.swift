@@ -151,6 +151,9 @@ package final class VaultSyncer {
     private static func obstacle(to change: MemberChange, _ logs: LogReport) -> SyncError {
         if let waiting = logs.waitsForWord { return SyncError(.memberUnconfirmed, at: waiting.account.hex) }
         if logs.awaitsKey { return SyncError(.keyAwaited) }
+        if logs.isOverLimit {
+            return SyncError(.changeWaits, at: "the server takes 60 new people and 20 new keys of one account in a day")
+        }
         guard let role = logs.role else { return SyncError(.memberUnknown) }
         if role == .viewer, !change.standsAlone { return SyncError(.roleViewer) }
         return SyncError(.changeWaits, at: logs.obstacle.map { "\($0)" } ?? logs.waitingLinks.map { "\($0)" })

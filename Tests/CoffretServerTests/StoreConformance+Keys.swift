@@ -156,6 +156,30 @@ extension StoreCheck {
             #expect(try store.keys(of: id, for: shared.viewer.owner).letter.isEmpty)
             for account in shared.members { _ = try world.used(account) }
         },
+        StoreCheck(name: "a vault takes 256 accounts, 16 of them owners, and no more") { world in
+            let owner = try world.account()
+            let vault = try world.logVault(owner)
+            func refused(_ link: [UInt8]) throws -> Bool {
+                try world.store.take([vault.item(link)], by: owner.owner) == .untrusted("trust.member.too-many")
+            }
+            var viewer = owner
+            for count in 1..<ServerLimits.memberCountMax {
+                // An account adds sixty people a day.
+                if count.isMultiple(of: 60) { world.clock.now += 86_400_001 }
+                viewer = try world.account()
+                try world.allow(owner, to: viewer)
+                if count == 16 { #expect(try refused(vault.link(.add(viewer.stated, .owner))), "a seventeenth owner") }
+                try world.post(vault.link(.add(viewer.stated, count < 16 ? .owner : .viewer)), to: vault)
+            }
+            let promotion = MemberOperation.RoleChange(viewer.chain.accountID, .owner)
+            #expect(try refused(vault.link(.changeRoles([promotion]))), "a seventeenth owner")
+            let last = try world.account()
+            try world.allow(owner, to: last)
+            #expect(try refused(vault.link(.add(last.stated, .viewer))), "a 257th account")
+            #expect(try world.store.keys(of: vault.id, for: owner.owner).lacking.count == 255)
+            try world.remove(viewer, from: vault)
+            try world.post(vault.link(.add(last.stated, .viewer)), to: vault)
+        },
         StoreCheck(name: "R76: epochs, additions and links of identities have a limit of a day") { world in
             let owner = try world.account()
             let vault = try world.logVault(owner)
@@ -226,6 +250,22 @@ extension StoreCheck {
             _ = try #require(endOf(try append(second, account, account.id)))
             // Whoever has the id reads it, and a fellow member is told.
             #expect(try world.store.links(.identity, account.id, from: 0, for: fellow.owner).links == [first, second])
+            // Those of many accounts come in one answer, for every session; of an account without one nothing comes.
+            let theirs = fellow.identityLink()
+            _ = try append(theirs, fellow, fellow.id)
+            let reader = try world.account()
+            let asked = ChainUpdateRequest(
+                [(account, 1), (reader, 0), (fellow, 0)].map { person, known in
+                    ChainUpdateRequest.Item(
+                        kind: ChainKind.identity.rawValue, chainID: person.id, linkCount: UInt64(known))
+                })
+            #expect(
+                try world.store.updates(asked, for: reader.owner)
+                    == ChainUpdates(
+                        [
+                            ChainUpdates.Chain(kind: 2, chainID: account.id, branches: [], start: 1, links: [second]),
+                            ChainUpdates.Chain(kind: 2, chainID: fellow.id, branches: [], start: 0, links: [theirs]),
+                        ], hasMore: false))
             let updates = try world.store.updates(
                 ChainUpdateRequest([.init(kind: 2, chainID: account.id, linkCount: 1)]), for: fellow.owner)
             #expect(updates.chains.map(\.links) == [[second]])
@@ -234,7 +274,7 @@ extension StoreCheck {
                     .event(
                         accountIDs: [account.id, fellow.id],
                         bytes: ServerEvent.chain(kind: 2, id: account.id, sequenceNumber: 1).encoded())))
-            #expect(try world.logHead(vault).people == people + 2)
+            #expect(try world.logHead(vault).people == people + 3)
             _ = try world.used(account)
         },
         StoreCheck(name: "a device link and the link of an identity that states it come together; eight a day") {

@@ -24,7 +24,9 @@ final class ServerRunner {
     var databasePath: String { folder.file("data/server.sqlite") }
 
     /// - Parameter options: further ones of `coffret-server serve`.
-    init(_ options: String...) throws {
+    convenience init(_ options: String...) throws { try self.init(options: options) }
+
+    init(options: [String]) throws {
         folder = try TemporaryDirectory("server")
         self.options = options
         fingerprint = try Self.makeKey(in: folder)

@@ -8,8 +8,9 @@ struct SharingPeople {
     let server: ServerRunner
     let alice, bob: CoffretRunner
 
-    init() throws {
-        server = try ServerRunner()
+    /// - Parameter options: further ones of `coffret-server serve`.
+    init(_ options: String...) throws {
+        server = try ServerRunner(options: options)
         (alice, bob) = (try CoffretRunner(), try CoffretRunner())
         for person in [alice, bob] { try join(person) }
     }

@@ -4,6 +4,7 @@
 internal import CoffretAccount
 internal import CoffretApp
 internal import CoffretBase
+internal import CoffretCrypto
 internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretSync
@@ -24,6 +25,8 @@ extension SyncRound {
             serverHeads[id] = rest.head
             schedule.rests(id)
             log.followed(id)
+            // From here on what happens to its people is news.
+            if records.toldLinkCount(of: id) == nil { lookAtMembers(record) }
         }
     }
 
@@ -88,6 +91,39 @@ extension SyncRound {
         for one in news where ![.letter, .vault].contains(one.kind) {
             note(.people(words: one.words, isLoud: one.isLoud))
         }
+    }
+
+    /// Tells what is new about the people of a vault.
+    ///
+    /// - Parameter report: of a sync, which says whether there may be something; nil: there may be.
+    func lookAtMembers(_ record: VaultRecord, _ report: SyncReport? = nil) {
+        let id = record.vaultID.hex
+        let mayBeNew = report.map { $0.hasNewChains || $0.takenLinkCount != toldLinkCounts[id] } ?? true
+        guard mayBeNew, !record.isAccountVault, let sync = openedSync() else { return }
+        let known = records.toldLinkCount(of: id)
+        guard let news = try? sync.memberNotices(of: record, behind: known) else { return }
+        var told = records.toldNotices
+        // What was before this device had the vault is no news.
+        let recoveries = news.recoveries.filter { told.take($0, now: clock.now) && known != nil }
+        records.note(told)
+        records.note(toldLinkCount: news.linkCount, of: id)
+        toldLinkCounts[id] = news.linkCount
+        for one in recoveries + news.notices { note(.people(words: one.words, isLoud: one.isLoud)) }
+    }
+
+    /// One of several devices writes a key that is due, ten minutes later if it has nothing to say: that is no failure before then.
+    private static let keyMilliseconds: Int64 = 15 * 60_000
+
+    /// Whether a sync failed because a key is due that may still come by itself. Of the people the person hears at once.
+    func waitsForKey(_ error: any Error, _ record: VaultRecord) -> Bool {
+        guard let code = (error as? SyncError)?.code, [.epochStale, .keyAwaited, .memberUnconfirmed].contains(code)
+        else {
+            return false
+        }
+        lookAtMembers(record)
+        let since = staleSince[record.vaultID.hex] ?? now
+        staleSince[record.vaultID.hex] = since
+        return code == .epochStale && now - since < Self.keyMilliseconds
     }
 
     /// Finds out who asks this device for a value. It is not answered here: a person has to be asked.

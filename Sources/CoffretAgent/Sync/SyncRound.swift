@@ -70,6 +70,8 @@ final class SyncRound {
     /// When circles are looked at without any news of them.
     var peopleAt: Int64 = .max
     var isOpen: Bool { store != nil }
+    /// Of each vault the links of which the person was told, and since when it waits for a key that is due.
+    var (toldLinkCounts, staleSince) = ([String: Int](), [String: Int64]())
     var log = KeyLogSchedule()
     /// Those that the agent knows of.
     var knownAsks: Set<UniqueID> = []
@@ -300,10 +302,7 @@ final class SyncRound {
             schedule.connected(Array(vaults.keys), at: now)
             log.noticed(vaults.keys, at: now)
             try lookAtHeads()
-            isAccountDue = true
-            isRequestDue = true
-            isAskDue = true
-            isPeopleDue = true
+            (isAccountDue, isRequestDue, isAskDue, isPeopleDue) = (true, true, true, true)
             show(.connected)
         } catch {
             lost(error)
@@ -394,7 +393,7 @@ final class SyncRound {
                 fileProgress: { self.tell(AgentSyncWork($0, vault: id)) })
             problems.ended(id)
             crowdedVaults.remove(id)
-            serverHeads[id] = report.serverHead
+            (serverHeads[id], staleSince[id]) = (report.serverHead, nil)
             if report.conflictedItemCount > 0 { note(.conflicts(itemCount: report.conflictedItemCount)) }
             schedule.succeeded(
                 id, need, didChange: report.sentEntryCount + report.receivedEntryCount > 0,
@@ -410,6 +409,7 @@ final class SyncRound {
             // After a first sync: whoever lists or searches meanwhile reads the items themselves.
             if report.receivedEntryCount > 0 { try? sync.syncer(for: record).makeIndex() }
             if need == .whole { try? sync.noteRest(of: record, report) }
+            lookAtMembers(record, report)
         } catch {
             failed(id, record, need, error)
         }
@@ -438,12 +438,13 @@ final class SyncRound {
         guard SyncWorker.generation(of: layout.path, fileSystem) == generation else { return isOver = true }
         sync?.note(record, error)
         if SyncTrouble.isDiskFull(error) { crowdedVaults.insert(id) } else { crowdedVaults.remove(id) }
+        let mayPass = isTransient || waitsForKey(error, record)
         // Once, not with each attempt.
-        if !isTransient, problems.isNews(FailureCode.of(error), of: id) {
+        if !mayPass, problems.isNews(FailureCode.of(error), of: id) {
             let name = vaults.count > 1 ? record.name : nil
             note(.needsAttention(words: FailureCode.words(for: error, vault: name)))
         }
         if isTransient, error is HTTPError || error is AccountError { return lost(error) }
-        schedule.failed(id, isTransient: isTransient, at: now)
+        schedule.failed(id, isTransient: mayPass, at: now)
     }
 }

@@ -141,10 +141,11 @@ extension ShareAdd: PerformedOperation {
         answer.vault = record.name
         answer.person = found.message(role: role)
         answer.itemCount = try desk.vault(record).page(.everything, limit: 0).totalCount
-        if let members = try? VaultMembers(record, desk.store, PersonNames()),
-            members.rights.rights.members[found.accountID] != nil
-        {
-            throw SyncError(.memberExists, at: found.words)
+        if let members = try? VaultMembers(record, desk.store, PersonNames()) {
+            guard members.rights.rights.members[found.accountID] == nil else {
+                throw SyncError(.memberExists, at: found.words)
+            }
+            try members.checkRoom(for: role.right, isNew: true)
         }
         if isTrial == true { return answer }
         let lockedCount = try desk.vault(record).lockedNotes().count
@@ -272,6 +273,7 @@ extension ShareChange: PerformedOperation {
         if let role, role.right.rawValue < answer.person.role.right.rawValue {
             // The role would go to the present holder of the account.
             try desk.checkUnchanged(account, in: record, sync)
+            try members.checkRoom(for: role.right, isNew: false)
         }
         try desk.surroundings.requirePassphrase(role == nil ? "remove a member" : "change a member's role")
         try sync.account.readAgain()

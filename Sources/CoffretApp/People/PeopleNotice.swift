@@ -14,6 +14,10 @@ package struct PeopleNotice: Equatable, Sendable {
         /// Recovery contacts are asked for an account. It cannot wait, and is told again each hour.
         case request
         case circle
+        /// Who is in a vault, and what they may do.
+        case members
+        /// A member's account was recovered.
+        case recovery
     }
 
     package let kind: Kind
@@ -29,7 +33,7 @@ package struct PeopleNotice: Equatable, Sendable {
 
 extension AccountSync {
     /// It asks and tells nobody.
-    private var desk: StoreDesk {
+    var desk: StoreDesk {
         StoreDesk(store, DeskSurroundings(stateDirectory: store.environment.stateDirectory))
     }
 

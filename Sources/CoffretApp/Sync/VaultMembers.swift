@@ -35,6 +35,16 @@ struct VaultMembers {
 
     var isShared: Bool { rights.rights.members.count > 1 }
 
+    /// Refuses one more account, or owner, than a vault has room for; the server and all readers refuse it as well.
+    ///
+    /// - Throws: `MemberError.tooMany`.
+    func checkRoom(for role: MemberRole, isNew: Bool) throws {
+        let members = rights.rights.members.values
+        guard !isNew || members.count < VerifiedMemberRights.memberCountMax,
+            role != .owner || members.count(where: { $0.role == .owner }) < VerifiedMemberRights.ownerCountMax
+        else { throw MemberError(.tooMany, at: UInt64(rights.count)) }
+    }
+
     /// The most senior first: owners by when they became ones, then the others by when they were added.
     var sorted: [(account: ChainID, member: Member)] {
         rights.rights.members.map { (account: $0.key, member: $0.value) }.sorted { left, right in

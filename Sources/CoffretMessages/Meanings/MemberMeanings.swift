@@ -35,6 +35,9 @@ extension FailureMeaning {
         "trust.member.not-permitted": FailureMeaning(
             .permission, "your role in the vault does not allow that, or it does not apply any more",
             hint: "coffret share members VAULT says who may do what"),
+        "trust.member.too-many": FailureMeaning(
+            .badInput, "a vault has room for 256 people, 16 of them owners, and there are as many; nothing was changed",
+            hint: "coffret share rm VAULT NAME takes somebody out; coffret share role lowers an owner"),
         "trust.member.outranked": FailureMeaning(
             .permission,
             "that owner was one before you were, and can be lowered or removed by himself alone, or by an earlier one"),

@@ -23,6 +23,8 @@ package struct MemberError: Error, Equatable, Sendable, CustomStringConvertible 
         case headsBehind = "trust.member.heads-behind"
         /// The signer may not do that, or the operation does not apply to what the chain says so far.
         case notPermitted = "trust.member.not-permitted"
+        /// The vault has as many accounts, or owners, as it may.
+        case tooMany = "trust.member.too-many"
         /// An owner is lowered or removed by somebody who has no right to it.
         case outranked = "trust.member.outranked"
         /// A circle is armed before all of its contacts have accepted.

@@ -246,10 +246,11 @@ struct MemberCheck {
         }
         switch operation.kind {
         case .add(let head, let role):
-            guard isOwner, role != .contact, chain.foundation.purpose == nil, before.members[head.accountID] == nil,
-                before.members.count < VerifiedMemberRights.memberCountMax,
-                role != .owner || ownersLeft < VerifiedMemberRights.ownerCountMax
+            guard isOwner, role != .contact, chain.foundation.purpose == nil, before.members[head.accountID] == nil
             else { throw refused }
+            guard before.members.count < VerifiedMemberRights.memberCountMax,
+                role != .owner || ownersLeft < VerifiedMemberRights.ownerCountMax
+            else { throw MemberError(.tooMany, at: number) }
         case .accept(let adding): try checkAcceptance(adding, by: member)
         case .changeRoles(let changes):
             guard isOwner else { throw refused }
@@ -289,7 +290,8 @@ struct MemberCheck {
                 if target.hasAccepted { owners += 1 }
             }
         }
-        guard owners > 0, all <= VerifiedMemberRights.ownerCountMax else { throw refused }
+        guard owners > 0 else { throw refused }
+        guard all <= VerifiedMemberRights.ownerCountMax else { throw MemberError(.tooMany, at: number) }
     }
 
     private func checkRest(isOwner: Bool, writes: Bool) throws(MemberError) {

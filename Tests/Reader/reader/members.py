@@ -251,7 +251,7 @@ class MemberChain:
 
     def _check_counts(self, state, place):
         owners = sum(m.role == OWNER for m in state.members.values())
-        need(len(state.members) <= MEMBERS_MAX and owners <= OWNERS_MAX, NOT_PERMITTED, place, 'too many members or owners')
+        need(len(state.members) <= MEMBERS_MAX and owners <= OWNERS_MAX, 'trust.member.too-many', place)
 
     def _epoch(self, link, before, state, ends):
         parts, place = link.parts, link.place
