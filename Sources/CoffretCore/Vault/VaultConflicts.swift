@@ -50,7 +50,7 @@ extension Vault {
     ///
     /// - Complexity: reads what differs.
     package func conflictedItems(since mark: StateMark) throws -> [Item] {
-        guard let changed = try changedItems(since: mark), changed.count <= Self.readItemCountMax else {
+        guard !mark.isEmpty, let changed = try changedItems(since: mark), changed.count <= Self.readItemCountMax else {
             return try conflictedItems()
         }
         return try items(changed.sorted(), present)
