@@ -53,10 +53,13 @@ package struct VaultChains: Sendable {
 package struct LocalCheckpointPolicy: Equatable, Sendable {
     package var changeCountMax: Int
     package var byteCountMax: Int
+    /// Entries of others. Their names stand in the repository's state until a checkpoint, and a state holds some 32,000.
+    package var receivedCountMax: Int
 
-    package init(changeCountMax: Int, byteCountMax: Int) {
+    package init(changeCountMax: Int, byteCountMax: Int, receivedCountMax: Int = 4_096) {
         self.changeCountMax = changeCountMax
         self.byteCountMax = byteCountMax
+        self.receivedCountMax = receivedCountMax
     }
 
     /// For a program that runs one command.

@@ -115,6 +115,7 @@ extension LogRepository {
     /// Begins a batch of a sync.
     package func beginReceiving() throws(StorageError) -> LogReceiving {
         try requireWriter()
+        if blobs.state.entries.count >= policy.receivedCountMax { try checkpoint() }
         return try LogReceiving(repository: self, transaction: try blobs.begin())
     }
 

@@ -51,5 +51,9 @@ package final class LogAuthors {
     }
 
     /// A third device, before its first sync.
-    package func join(folder: String? = nil) throws -> LogDevice { try person.addDevice(folder: folder) }
+    package func join(folder: String? = nil) throws -> LogDevice {
+        let device = try person.addDevice(folder: folder)
+        device.repository.policy = .shortLived
+        return device
+    }
 }

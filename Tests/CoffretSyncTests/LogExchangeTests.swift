@@ -61,6 +61,21 @@ struct LogExchangeTests {
         #expect(reads[1] <= reads[0] + 8, "\(reads)")
     }
 
+    @Test("a device takes more entries at once than one state names, and the next process reads few of them again")
+    func manyEntries() throws {
+        let person = try Self.person(1)
+        let device = person.devices[0]
+        device.repository.policy = .longLived
+        for number in 1...34_000 { try device.put(LogDevice.text(number % 50), "\(number)\n") }
+        try device.sync()
+        let other = try person.addDevice()
+        other.repository.policy = .shortLived
+        #expect(try other.sync().receivedCount == 34_000)
+        #expect(try other.shown(LogDevice.text(0)) == "34000\n")
+        try other.reopen()
+        #expect(try other.facts() == device.facts() && other.repository.readCount < 8_192)
+    }
+
     @Test("edits at the same time merge on both devices, and the one that loses the race pushes behind the other")
     func race() throws {
         let person = try Self.person()
