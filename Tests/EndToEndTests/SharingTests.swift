@@ -104,6 +104,8 @@ struct SharingTests {
         try people.share("writer", with: carol)
         try people.sync(alice, bob, carol)
         try bob.makeNote("Never sent", "--vault", "Home")
+        let mistyped = try alice.run("share", "rm", "Home", "bobb")
+        #expect(mistyped.exitCode == 66 && !mistyped.errorText.contains("needs a yes"), "\(mistyped.errorText)")
         let removed = try alice.json("share", "rm", "Home", String(people.account(of: bob).prefix(8)), "--yes")
         #expect(removed["removed"] as? Bool == true, "\(removed)")
         try alice.makeNote("After Bob", "--vault", "Home")

@@ -228,7 +228,7 @@ extension ContactAdd: PerformedOperation {
         if let bytes = try? Hex.decode(person.lowercased()), let id = ChainID(bytes) {
             return Meant(account: id, state: .linked)
         }
-        guard person.contains("#") else { return try introduced(contacts) }
+        guard person.contains(where: { $0 == "#" || $0 == ":" }) else { return try introduced(contacts) }
         let address = try PersonAddress(parsing: person)
         let connection = contacts.sync.account.connection
         let claimed = address.name.isEmpty ? nil : address.name

@@ -253,6 +253,16 @@ private struct GivenKeys: MemberKeys {
 
 // MARK: Roles, removing, leaving
 
+extension StoreDesk {
+    /// A member of a vault, as this device has verified the list.
+    ///
+    /// - Throws: `SyncError.memberUnknown` for anybody else.
+    package func member(_ person: String, of vault: String) throws -> ShareMember {
+        let members = try VaultMembers(sharedRecord(vault), store, personNames())
+        return members.message(for: try members.member(person))
+    }
+}
+
 extension ShareChange: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let record = try desk.sharedRecord(vault)

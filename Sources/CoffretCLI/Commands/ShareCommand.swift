@@ -182,7 +182,7 @@ enum ShareCommand {
     private static func changeRole(_ context: CommandContext) throws {
         var request = ShareChange()
         request.role = ShareRole(rawValue: context.arguments.required(newRole))
-        let changed = try change(&request, context)
+        let changed = try change(request, changing(context))
         try context.confirmDone(changed.json) {
             "\(changed.person.words) may \((request.role ?? .viewer).verb) \"\(TextWidth.displaySafe(changed.vault))\" now."
                 + changed.unseenWords
@@ -191,12 +191,14 @@ enum ShareCommand {
 
     private static func remove(_ context: CommandContext) throws {
         let (vaultName, who) = (context.arguments.required(vault), context.arguments.required(member))
+        // Nobody is asked about a name that was mistyped.
+        let session = try changing(context)
+        let known = try session.desk.member(who, of: vaultName)
         try context.confirmDanger(
-            "\"\(TextWidth.displaySafe(who))\" will read nothing that is written to \"\(TextWidth.displaySafe(vaultName))\" later. "
+            "\(known.words) will read nothing that is written to \"\(TextWidth.displaySafe(vaultName))\" later. "
                 + "What was read stays known: change passwords that were in it.",
             question: "Remove?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        var request = ShareChange()
-        let changed = try change(&request, context)
+        let changed = try change(ShareChange(), session)
         try context.confirmDone(changed.json) {
             let text = "\(changed.person.words) no longer reads \"\(TextWidth.displaySafe(changed.vault))\"."
             guard let count = changed.seenCount, count > 0 else { return text + changed.unseenWords }
@@ -206,10 +208,15 @@ enum ShareCommand {
         }
     }
 
-    private static func change(_ request: inout ShareChange, _ context: CommandContext) throws -> ShareChange.Answer {
+    private static func changing(_ context: CommandContext) throws -> StoreSession {
         try ServerAccess.checkJoined(context)
-        let session = try StoreSession.open(context, with: .passphraseAnew)
-        (request.vault, request.person) = (context.arguments.required(vault), context.arguments.required(member))
+        return try StoreSession.open(context, with: .passphraseAnew)
+    }
+
+    private static func change(_ change: ShareChange, _ session: StoreSession) throws -> ShareChange.Answer {
+        var request = change
+        let arguments = session.context.arguments
+        (request.vault, request.person) = (arguments.required(vault), arguments.required(member))
         return try request.perform(on: session.desk)
     }
 

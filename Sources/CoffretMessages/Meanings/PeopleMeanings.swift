@@ -5,8 +5,8 @@ internal import CoffretTerminal
 extension FailureMeaning {
     static let people: [String: FailureMeaning] = [
         "sharing.address.invalid": FailureMeaning(
-            .usage, "that is no address of a person, or a character of it is wrong", showsPlace: true,
-            hint: "an address ends in # and 28 letters and digits in groups of four"),
+            .usage, "that is no address or link of a person, or a character of it is wrong",
+            hint: "an address ends in # and 28 letters and digits; a link begins with coffret-contact:"),
         "sharing.card.invalid": FailureMeaning(
             .notAuthentic, "that card is not signed by the account that it names, as its keys are now",
             showsPlace: true,
