@@ -251,11 +251,9 @@ package struct DiskHistoryStore: HistoryStore {
     }
 
     package mutating func withdraw(_ name: BlobName) throws(StorageError) {
-        guard let (entry, kept) = try kept(name) else { return }
+        guard let (entry, record) = try kept(name) else { return }
         try items.remove(entry.rank, for: entitiesOnly(of: entry))
-        var record = kept
-        record.wasApplied = false
-        try index.drop(record, isForGood: false)
+        try index.withdraw(record)
         files.forget(name)
     }
 

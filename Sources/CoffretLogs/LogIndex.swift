@@ -141,6 +141,10 @@ package struct LogIndex {
         index.set(rest.isEmpty ? [] : [Self.fact(key, rest)], under: key)
     }
 
+    /// Takes an own entry out, as if it had never been here (I2): a server that has it gives it again. Its blob lies here
+    /// until the next compaction.
+    mutating func withdraw(_ record: Record) throws(StorageError) { try remove(record.name, at: record.dot) }
+
     /// Calls `body` with every record, ascending by log and number; for checks.
     package func forEachRecord(_ body: (Record) throws(StorageError) -> Void) throws(StorageError) {
         try index.forEachFact { (fact) throws(StorageError) in

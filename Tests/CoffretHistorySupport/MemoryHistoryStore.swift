@@ -145,5 +145,6 @@ package struct MemoryHistoryStore: HistoryStore {
     package mutating func withdraw(_ name: BlobName) {
         drop(name)
         applied.remove(name)
+        here[name] = nil
     }
 }

@@ -83,8 +83,7 @@ package protocol HistoryStore {
     /// Takes an entry out that was deleted for good: it is not taken again (P4). The names outlive restarts.
     mutating func dropForGood(_ name: BlobName) throws(Failure)
     func wasDroppedForGood(_ name: BlobName) throws(Failure) -> Bool
-    /// Takes an own entry out that another copy of this store does not have (I2). Its name stays known, since it still
-    /// proves a tip; it counts as not applied.
+    /// Takes an own entry out that another copy of this store does not have, as if it had never been here (I2).
     mutating func withdraw(_ name: BlobName) throws(Failure)
 }
 
