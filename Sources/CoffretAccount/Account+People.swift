@@ -71,7 +71,7 @@ extension AskedChain {
 }
 
 extension ServerConnection {
-    /// What the server has of chains behind what is known of them, in their order.
+    /// The links of chains behind the known ones, as the server has them, in the order of the question.
     func chains(_ wanted: [AskedChain]) throws -> [AskedChain] {
         var (asked, given) = (AskedChains(wanted), [AskedChain]())
         while let request = asked.request {

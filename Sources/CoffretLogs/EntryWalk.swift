@@ -165,9 +165,7 @@ extension LogRepository {
                 // What was deleted for good comes from nowhere.
                 if dropped == nil {
                     var dots: Set<Dot> = []
-                    try machine.store.index.forEachDropped { (_, entry) in
-                        if entry.isForGood { dots.insert(entry.dot) }
-                    }
+                    try machine.store.index.forEachDropped { (_, entry) in dots.insert(entry.dot) }
                     dropped = dots
                 }
                 for number in first...mark.number where !known.contains(number) {

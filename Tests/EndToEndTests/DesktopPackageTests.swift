@@ -73,16 +73,21 @@ enum InstalledPackages {
 
     static func quoted(_ word: String) -> String { "'" + word.replacing("'", with: "'\\''") + "'" }
 
-    /// Builds packages, and gives the paths of those that are named.
-    static func make(in folder: TemporaryDirectory, _ names: [String]) throws -> [String] {
+    /// Builds all packages, and gives their paths.
+    static func build(in folder: TemporaryDirectory) throws -> [String] {
         let built = (CoffretRunner.executable as NSString).deletingLastPathComponent
         let made = try ProcessRunner.run(
             SharedData.packageRoot.path + "/Scripts/package",
             ["--programs", built, "--output", folder.path, "--compression", "none"])
         try #require(made.exitCode == 0, "\(made.errorText)")
-        let paths = made.text.split(separator: "\n").map(String.init)
+        return made.text.split(separator: "\n").map(String.init)
+    }
+
+    /// Builds packages, and gives the paths of those that are named.
+    static func make(in folder: TemporaryDirectory, _ names: [String]) throws -> [String] {
+        let paths = try build(in: folder)
         return try names.map { name in
-            try #require(paths.first { ($0 as NSString).lastPathComponent.hasPrefix(name + "_") }, "\(made.text)")
+            try #require(paths.first { ($0 as NSString).lastPathComponent.hasPrefix(name + "_") }, "\(paths)")
         }
     }
 

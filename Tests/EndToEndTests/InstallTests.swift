@@ -90,11 +90,7 @@ struct InstallTests {
     func packages() throws {
         let folder = try TemporaryDirectory("packages")
         let built = (CoffretRunner.executable as NSString).deletingLastPathComponent
-        let made = try ProcessRunner.run(
-            SharedData.packageRoot.path + "/Scripts/package",
-            ["--programs", built, "--output", folder.path, "--compression", "none"])
-        try #require(made.exitCode == 0, "\(made.errorText)")
-        let packages = made.text.split(separator: "\n").map(String.init)
+        let packages = try InstalledPackages.build(in: folder)
         let hasDesktop = FileManager.default.isExecutableFile(atPath: built + "/coffret-desktop")
         try #require(packages.count == (hasDesktop ? 4 : 3))
         for package in packages {

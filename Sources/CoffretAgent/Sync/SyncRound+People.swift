@@ -103,7 +103,7 @@ extension SyncRound {
         let known = records.toldLinkCount(of: id)
         guard let news = try? sync.memberNotices(of: record, behind: known) else { return }
         var told = records.toldNotices
-        // What was before this device had the vault is no news.
+        // Recoveries of before this device had the vault are no news.
         let recoveries = news.recoveries.filter { told.take($0, now: clock.now) && known != nil }
         records.note(told)
         records.note(toldLinkCount: news.linkCount, of: id)

@@ -12,7 +12,7 @@ internal import CoffretTerminal
 internal import CoffretTrust
 internal import CoffretWire
 
-/// What links of a vault did to its people.
+/// Changes of a vault's people by its links.
 package struct MemberNotices {
     /// So many links were taken; the next look begins behind them.
     package let linkCount: Int
@@ -47,7 +47,7 @@ package struct MemberNotices {
                         "\(signer) changed the role of \(who) in the vault \"\(vault)\": \(ShareRole(role).rawValue)")
                 }
             }
-            // Whoever let somebody in waits for that.
+            // The one who let somebody in waits for that.
             for account in link.accepts
             where state.links[..<number].last(where: { $0.roleChanges[account] != nil })?.accountID == members.own {
                 changes.append("\(members.words(for: account)) accepted the vault \"\(vault)\"")
@@ -89,7 +89,7 @@ package struct MemberNotices {
 }
 
 extension AccountSync {
-    /// What happened to the people of a vault.
+    /// Changes of the people of a vault, and recoveries among them.
     ///
     /// - Parameter told: the person knows what so many links did; nil: nothing of before is news.
     package func memberNotices(of record: VaultRecord, behind told: Int?) throws -> MemberNotices {

@@ -14,7 +14,7 @@ package struct PeopleNotice: Equatable, Sendable {
         /// Recovery contacts are asked for an account. It cannot wait, and is told again each hour.
         case request
         case circle
-        /// Who is in a vault, and what they may do.
+        /// The members of a vault, and their roles.
         case members
         /// A member's account was recovered.
         case recovery

@@ -83,7 +83,7 @@ enum SecretServiceCommand {
         }
     }
 
-    /// Who provides the service now; the bus of the desktop reads its files again. Nil without a bus.
+    /// The program that provides the service now; the bus of the desktop reads its files again. Nil without a bus.
     private static func provider(_ environment: ProcessEnvironment) -> String? {
         guard let program = SecretServiceActivation(environment)?.program,
             let made = try? ChildProcess.run([program, "--provider"], byteCountMax: 256), made.outcome.isSuccess

@@ -191,7 +191,7 @@ enum ShareCommand {
 
     private static func remove(_ context: CommandContext) throws {
         let (vaultName, who) = (context.arguments.required(vault), context.arguments.required(member))
-        // Nobody is asked about a name that was mistyped.
+        // A mistyped name is refused before the question.
         let session = try changing(context)
         let known = try session.desk.member(who, of: vaultName)
         try context.confirmDanger(
