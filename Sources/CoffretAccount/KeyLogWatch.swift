@@ -37,10 +37,23 @@ package struct KeyLogFile {
         return KeyLogView(decoding: content)
     }
 
-    package func write(_ view: KeyLogView) throws {
+    /// Keeps what was read, instead of what was known when the reading began: one process at a time (`KeyLogView.kept(over:since:)`).
+    ///
+    /// - Returns: the view that is kept.
+    package func keep(_ view: KeyLogView, insteadOf known: KeyLogView?) throws -> KeyLogView {
+        let lock = try inAccount(fileSystem.open(path + ".lock", .createIfAbsent))
+        try inAccount(lock.lock(.exclusive, waits: true))
+        defer { withExtendedLifetime(lock) {} }
+        let current = read()
+        let next = view.kept(over: current, since: known)
+        if next != current { try write(next) }
+        return next
+    }
+
+    private func write(_ view: KeyLogView) throws {
         let sealed = Envelope.seal(
             view.encoded, key: key, context: .headRecord, associatedData: associatedData, random: random)
-        try inAccount(fileSystem.replaceFile(path, with: sealed))
+        try inAccount(fileSystem.replaceFile(path, with: sealed, isLocked: true))
     }
 
     package func remove() { try? fileSystem.remove(path) }
@@ -77,12 +90,11 @@ extension Account {
         let file = try KeyLogFile(of: store)
         let chains = try keyLogChains()
         var known = file.read()
-        if isRestored { known = known?.begunAnew(at: clock.now) }
-        // Kept until they were compared.
-        if !stated.isEmpty, var view = known {
+        if isRestored || !stated.isEmpty, let before = known {
+            var view = isRestored ? before.begunAnew(at: clock.now) : before
+            // Kept until they were compared.
             view.take(stated: stated)
-            if view != known { try file.write(view) }
-            known = view
+            known = try file.keep(view, insteadOf: before)
         }
         if isFollowed, let known, !known.isDue(for: chains, rest: Self.keyLogRestMilliseconds, now: clock.now) {
             return nil
@@ -105,9 +117,9 @@ extension Account {
                 try compare(note, with: read, file)
                 read.forget(stated: note)
             }
-            try file.write(read)
+            let kept = try file.keep(read, insteadOf: known)
             try inAccount(store.noteKeyLog(response.body))
-            return read
+            return kept
         } catch let error as KeyLogError {
             throw try file.failure(error, [view.checkpoint?.note, response.body], key: view.verifier.text)
         }

@@ -66,6 +66,16 @@ package struct KeyLogView: Equatable, Sendable {
         for (note, time) in notes.sorted(by: { $0.value < $1.value }) where time > begunAt { keep(stated: note) }
     }
 
+    /// What is kept of a reading: this, unless another process has read the log since `known` was what is kept.
+    ///
+    /// Then its view stays, and the checkpoint of this one waits in it until the next reading has compared both. A server that answers
+    /// one of them slowly moves nothing back, and cannot show them different logs.
+    package func kept(over current: KeyLogView?, since known: KeyLogView?) -> KeyLogView {
+        guard var current, current != known else { return self }
+        for note in stated + [checkpoint?.note].compactMap(\.self) { current.keep(stated: note) }
+        return current
+    }
+
     mutating func keep(stated note: [UInt8]) {
         guard note != checkpoint?.note, !stated.contains(note),
             (try? KeyLogCheckpoint(verifying: note, by: verifier)) != nil

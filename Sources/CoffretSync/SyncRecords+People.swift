@@ -121,7 +121,7 @@ extension SyncRecords {
             for count in waiting.counts { encoder.encode(unsigned: UInt64(clamping: count)) }
         }
         try? makeFolder()
-        try? fileSystem.replaceFile(path("people"), with: bytes, isShared: true)
+        try? fileSystem.replaceFile(path("people"), with: bytes)
     }
 
     /// What the person was told of; nothing where that cannot be read: he is told again.
@@ -150,12 +150,12 @@ extension SyncRecords {
             encoder.encode(unsigned: UInt64(count))
         }
         try? makeFolder()
-        try? fileSystem.replaceFile(path("members-" + vaultHex), with: bytes, isShared: true)
+        try? fileSystem.replaceFile(path("members-" + vaultHex), with: bytes)
     }
 
     package func note(_ told: ToldNotices) {
         guard told != toldNotices else { return }
         try? makeFolder()
-        try? fileSystem.replaceFile(path("told"), with: told.encoded, isShared: true)
+        try? fileSystem.replaceFile(path("told"), with: told.encoded)
     }
 }

@@ -120,7 +120,7 @@ package struct SyncRecords: Sendable {
             if let problem { encoder.encode(text: problem) } else { encoder.encodeNull() }
         }
         try? makeFolder()
-        try? fileSystem.replaceFile(path(vaultHex), with: bytes, isShared: true)
+        try? fileSystem.replaceFile(path(vaultHex), with: bytes)
     }
 
     // MARK: Files
@@ -152,7 +152,7 @@ package struct SyncRecords: Sendable {
             encoder.encode(text: problem)
         }
         try? makeFolder()
-        try? fileSystem.replaceFile(filesPath(vaultHex), with: bytes, isShared: true)
+        try? fileSystem.replaceFile(filesPath(vaultHex), with: bytes)
     }
 
     /// Whether files of a vault stay at the server until somebody asks for them.
@@ -163,7 +163,7 @@ package struct SyncRecords: Sendable {
     package func setFilesAsked(_ vaultHex: String, _ areAsked: Bool) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
         if areAsked {
-            try fileSystem.replaceFile(askedPath(vaultHex), with: [], isShared: true)
+            try fileSystem.replaceFile(askedPath(vaultHex), with: [])
         } else if areFilesAsked(vaultHex) {
             try fileSystem.remove(askedPath(vaultHex))
         }
@@ -183,7 +183,7 @@ package struct SyncRecords: Sendable {
     package func setOff(_ isOff: Bool) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
         if isOff {
-            try fileSystem.replaceFile(offPath, with: [], isShared: true)
+            try fileSystem.replaceFile(offPath, with: [])
         } else if self.isOff {
             try fileSystem.remove(offPath)
         }
@@ -196,7 +196,7 @@ package struct SyncRecords: Sendable {
 
     package func setOnlyPrinted(_ slotHex: String) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
-        try fileSystem.replaceFile(printedPath(slotHex), with: [], isShared: true)
+        try fileSystem.replaceFile(printedPath(slotHex), with: [])
     }
 
     private var defaultVaultPath: String { PathText.join(settingsFolder, "vault") }
@@ -208,7 +208,7 @@ package struct SyncRecords: Sendable {
 
     package func setDefaultVault(_ vaultHex: String) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
-        try fileSystem.replaceFile(defaultVaultPath, with: Array(vaultHex.utf8), isShared: true)
+        try fileSystem.replaceFile(defaultVaultPath, with: Array(vaultHex.utf8))
     }
 
     private func usesPath(_ vaultHex: String) -> String { PathText.join(settingsFolder, "uses-" + vaultHex) }
@@ -221,7 +221,7 @@ package struct SyncRecords: Sendable {
 
     package func setGuestUses(_ vaultHex: String, _ words: [String]) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
-        try fileSystem.replaceFile(usesPath(vaultHex), with: Array(words.joined(separator: " ").utf8), isShared: true)
+        try fileSystem.replaceFile(usesPath(vaultHex), with: Array(words.joined(separator: " ").utf8))
     }
 
     private var lookPath: String { PathText.join(settingsFolder, "look") }
@@ -233,7 +233,7 @@ package struct SyncRecords: Sendable {
 
     package func setLook(_ word: String) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
-        try fileSystem.replaceFile(lookPath, with: Array(word.utf8), isShared: true)
+        try fileSystem.replaceFile(lookPath, with: Array(word.utf8))
     }
 
     private var askedPath: String { PathText.join(settingsFolder, "asked") }
@@ -244,7 +244,7 @@ package struct SyncRecords: Sendable {
     package func setOpensWhenAsked(_ isAsked: Bool) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
         if isAsked {
-            try fileSystem.replaceFile(askedPath, with: [], isShared: true)
+            try fileSystem.replaceFile(askedPath, with: [])
         } else if opensWhenAsked {
             try fileSystem.remove(askedPath)
         }

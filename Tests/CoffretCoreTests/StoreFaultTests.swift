@@ -69,6 +69,33 @@ struct StoreFaultTests {
         }
     }
 
+    @Test("a power cut while a vault is added leaves a store that names no vault without its files")
+    func interruptedVault() throws {
+        let (disk, id) = try makeDisk()
+        let trial = disk.syncedCopy()
+        let store = try open("store", trial)
+        let before = trial.operationCount
+        try store.addVault(named: "Garden")
+        let total = trial.operationCount - before
+        var namedCount = 0
+        let numbers = samples(total, 24)
+        for number in numbers {
+            let disk = disk.syncedCopy()
+            let store = try open("store", disk)
+            disk.setPlan(FailurePlan(at: disk.operationCount + number, .powerCut))
+            #expect(throws: (any Error).self, "operation \(number)") { try store.addVault(named: "Garden") }
+            let after = try open("store", disk.restarted(keeping: random))
+            let isNamed = try after.vaults.contains { $0.name == "Garden" }
+            if isNamed { namedCount += 1 } else { try after.addVault(named: "Garden") }
+            let garden = try after.openVault("Garden", isWritable: true)
+            let note = try garden.create(ItemDraft(text: "# Beans"))
+            #expect(try garden.item(note).title == "Beans")
+            garden.close()
+            #expect(try after.openVault("Personal", isWritable: false).item(id).title == "Kept")
+        }
+        #expect(0 < namedCount && namedCount < numbers.count)
+    }
+
     @Test("a power cut during a restore leaves either no store or a whole one")
     func interruptedRestore() throws {
         let (disk, id) = try makeDisk()

@@ -49,6 +49,30 @@ struct KeyLogComparisonTests {
         #expect(error?.code == code, sourceLocation: place)
     }
 
+    @Test("of two readings at once the first that is written stays, and the other one waits to be compared (R85)")
+    func readingsAtOnce() throws {
+        let log = Self.log(600)
+        let all = log.entries
+        log.entries = Array(all.prefix(300))
+        let known = try Self.view(log)
+        log.entries = Array(all.prefix(400))
+        let slow = try log.read(known, [], now: 1)
+        log.entries = all
+        let quick = try log.read(known, [], now: 2)
+        #expect(quick.kept(over: known, since: known) == quick && quick.kept(over: nil, since: known) == quick)
+        let kept = slow.kept(over: quick, since: known)
+        let note = try #require(slow.checkpoint).note
+        #expect(kept.checkpoint == quick.checkpoint && kept.stated == [note])
+        #expect(kept.isDue(for: [], rest: 1_000, now: 3))
+        #expect(try Self.compare(kept.stated[0], with: kept, at: log) != nil)
+        // Each is shown a log of its own.
+        log.entries = Array(all.prefix(300))
+        for number in 300..<400 { log.append("other\(number)", of: "bob", at: UInt64(number)) }
+        let other = try log.read(known, [], now: 1).kept(over: quick, since: known)
+        log.entries = all
+        expect(.forked) { try Self.compare(other.stated[0], with: other, at: log) }
+    }
+
     @Test(
         "checkpoints of one log are its beginnings, at any size", arguments: [1, 2, 255, 256, 257, 511, 512, 599, 600])
     func one(size: Int) throws {

@@ -71,6 +71,23 @@ struct LyingServerLogTests {
         try second.succeed("server", "log", "--check")
     }
 
+    @Test("several processes of one device read the log at once (R85)")
+    func atOnce() throws {
+        for (old, new) in [("Second", "Third"), ("Third", "Fourth"), ("Fourth", "Fifth")] {
+            // Each makes an entry of the log, so that all of them write what they read.
+            try first.succeed("device", "rename", old, new)
+            let readers = try (0..<4).map { _ in
+                try SpawnedProcess(
+                    CoffretRunner.executable, ["server", "log", "--check"], environment: second.environment(),
+                    directory: second.workPath, error: .inherited)
+            }
+            for reader in readers { #expect(reader.wait().code == 0) }
+            let json = try second.json("server", "log")
+            try first.succeed("server", "log", "--check")
+            #expect(try first.json("server", "log")["root"] as? String == json["root"] as? String)
+        }
+    }
+
     @Test("two people whom a server shows two logs find it by what they write to each other (R85)")
     func twoLogs() throws {
         let bob = try CoffretRunner()

@@ -185,7 +185,7 @@ final class TokenBook {
         guard sealed.count <= Self.byteCountMax, opened(sealed) == kept else {
             throw AccessError(.exhausted)
         }
-        try environment.fileSystem.replaceFile(path, with: sealed)
+        try environment.fileSystem.replaceFile(path, with: sealed, isLocked: true)
         environment.memory?.remember(UInt64(kept.number), Self.memoryKind, of: storeID)
     }
 

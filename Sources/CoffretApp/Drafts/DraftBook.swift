@@ -84,7 +84,7 @@ final class DraftBook {
         defer { content.zero() }
         let sealed = Envelope.seal(
             content, key: key, context: .draftText, associatedData: associatedData(name), random: environment.random)
-        try files.replaceFile(path(name), with: sealed)
+        try files.replaceFile(path(name), with: sealed, isLocked: true)
     }
 
     /// Replaces what the draft says, if this session writes it: it says the same as the change that follows, so that a crash between the

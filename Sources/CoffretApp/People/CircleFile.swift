@@ -73,7 +73,7 @@ struct CircleFile {
         }
         let sealed = Envelope.seal(
             content, key: key, context: .headRecord, associatedData: associatedData, random: store.environment.random)
-        try store.fileSystem.replaceFile(path, with: sealed, isShared: true)
+        try store.fileSystem.replaceFile(path, with: sealed)
     }
 
     func remove() { try? store.fileSystem.remove(path) }

@@ -11,6 +11,7 @@
 // succeeds: the caller writes them again or gives up.
 
 internal import Glibc
+internal import Synchronization
 
 /// How a file is opened.
 package enum FileOpening: Sendable {
@@ -158,12 +159,13 @@ extension FileSystem {
     ///
     /// Writes a temporary file beside it, syncs it, renames it and syncs the directory: two syncs.
     ///
-    /// - Parameter isShared: whether other processes may do the same at the same time, without a lock. Under one name for all
-    ///   of them one would take the other's file away, or rename it half written.
+    /// - Parameter isLocked: whether a lock keeps everybody else from replacing this file meanwhile. The temporary file has the same name
+    ///   each time then, so that the next writer removes what a crash left. Without a lock each writer has a name of its own: with one
+    ///   name for all, one would take the other's file away, or rename it half written.
     package func replaceFile(
-        _ path: String, with bytes: [UInt8], mode: UInt32 = 0o600, isShared: Bool = false
+        _ path: String, with bytes: [UInt8], mode: UInt32 = 0o600, isLocked: Bool = false
     ) throws(FileSystemError) {
-        let temporary = isShared ? "\(path).\(getpid()).new" : path + ".new"
+        let temporary = path + (isLocked ? ".new" : TemporaryNames.nextEnding())
         do throws(FileSystemError) {
             try remove(temporary)
         } catch {
@@ -195,6 +197,15 @@ extension FileSystem {
         guard status.kind == .directory else { return try remove(path) }
         for entry in try list(path) { try removeTree(PathText.join(path, entry.name)) }
         try removeDirectory(path)
+    }
+}
+
+/// Names of temporary files, of which no two in one system are the same.
+private enum TemporaryNames {
+    private static let count = Atomic<Int>(0)
+
+    static func nextEnding() -> String {
+        ".\(getpid())-\(count.wrappingAdd(1, ordering: .relaxed).newValue).new"
     }
 }
 

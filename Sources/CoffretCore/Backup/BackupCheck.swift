@@ -180,6 +180,6 @@ struct CheckedVolumes: Equatable {
         let sealed = Envelope.seal(
             Array(text.utf8), key: key, context: .backupChecked, associatedData: storeID.bytes,
             random: folder.environment.random)
-        try inFiles(folder.environment.fileSystem.replaceFile(folder.checkedPath, with: sealed))
+        try inFiles(folder.environment.fileSystem.replaceFile(folder.checkedPath, with: sealed, isLocked: true))
     }
 }

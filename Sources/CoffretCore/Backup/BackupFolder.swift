@@ -87,7 +87,8 @@ package struct BackupFolder: Sendable {
             let names = try fileSystem.list(path).map(\.name)
             if names.contains(BackupFormat.markerName) { return .backups }
             // A marker that a power cut left half written is no file of somebody's.
-            return names.allSatisfy { $0 == BackupFormat.markerName + ".new" } ? .nothing : .otherFiles
+            let unfinished = BackupFormat.markerName + "."
+            return names.allSatisfy { $0.hasPrefix(unfinished) && $0.hasSuffix(".new") } ? .nothing : .otherFiles
         }
     }
 

@@ -265,14 +265,8 @@ package final class Store {
     }
 
     func addVault(named name: String, kind: VaultKind = .local, purpose: VaultPurpose?) throws -> VaultID {
-        let id = try inKeys(keyring.addVault(named: name, kind: kind, purpose: purpose))
-        do {
-            try makePlace(for: id)
-        } catch {
-            // A name without files behind it would make the store look damaged for ever.
-            try? keyring.removeVault(id)
-            try? environment.fileSystem.removeTree(layout.vaultPath(id))
-            throw error
+        let id = try addingVaults { (makePlaces) throws(KeyError) in
+            try keyring.addVault(named: name, kind: kind, purpose: purpose, makingPlaces: makePlaces)
         }
         try recordGeneration()
         return id

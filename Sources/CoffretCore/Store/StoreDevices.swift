@@ -41,8 +41,9 @@ extension Store {
     ///
     /// - Returns: vaults that are new here, empty until the first sync, and vaults with new keys.
     package func acceptKeys(_ box: DeviceBox) throws -> (added: [VaultID], renewed: [VaultID]) {
-        let accepted = try inKeys(keyring.accept(box))
-        for id in accepted.added { try makePlace(for: id) }
+        let accepted = try addingVaults { (makePlaces) throws(KeyError) in
+            try keyring.accept(box, makingPlaces: makePlaces)
+        }
         try recordGeneration()
         return accepted
     }
@@ -68,21 +69,45 @@ extension Store {
         try Self.checkName(name)
         let id = chains.vaultID
         guard let founding = chains.links.first else { throw CoreError(.keys, at: "chains") }
-        try inKeys(keyring.join(id, founding: founding, named: name, keys: keys, splitKey: splitKey))
-        do {
-            try makePlace(for: id)
-            try keep(chains)
-        } catch {
-            try? keyring.removeVault(id)
-            try? environment.fileSystem.removeTree(layout.vaultPath(id))
-            throw error
+        try addingVaults(chains) { (makePlaces) throws(KeyError) in
+            try keyring.join(
+                id, founding: founding, named: name, keys: keys, splitKey: splitKey, makingPlaces: makePlaces)
         }
         try recordGeneration()
         return try vaultRecord(id.hex)
     }
 
-    /// Makes the directory of a vault, with nothing in it but the chains that found it.
-    func makePlace(for id: VaultID) throws {
+    /// Adds vaults to the keyring, and makes their places before it names them.
+    ///
+    /// - Parameter chains: of a vault that is joined, instead of the link that founds it.
+    /// - Throws: as `change` and as `makePlace`; what was made is removed again unless the keyring may name it.
+    func addingVaults<Result>(
+        _ chains: FollowedChains? = nil, _ change: (PlaceMaking) throws(KeyError) -> Result
+    ) throws -> Result {
+        var failure: (any Error)?
+        do {
+            return try change { (ids) throws(KeyError) in
+                do {
+                    for id in ids {
+                        try inFiles(environment.fileSystem.removeTree(layout.vaultPath(id)))
+                        try makePlace(for: id, chains)
+                    }
+                } catch {
+                    for id in ids { try? environment.fileSystem.removeTree(layout.vaultPath(id)) }
+                    failure = error
+                    throw KeyError(.fileFailed, at: "vaults", cause: error)
+                }
+            }
+        } catch {
+            if let failure { throw failure }
+            return try inKeys { throw error }
+        }
+    }
+
+    /// Makes the directory of a vault, with nothing in it but its chains.
+    ///
+    /// - Parameter joined: the chains of a vault that is joined; else those that found it.
+    func makePlace(for id: VaultID, _ joined: FollowedChains? = nil) throws {
         let keys = try inKeys(keyring.vaultKeys(for: id))
         let author = try author(for: id)
         let chains = try followedChains(of: id)
@@ -91,7 +116,7 @@ extension Store {
                 directory: layout.vaultPath(id), keys: keys, author: author, chains: chains.vaultChains,
                 environment: environment.storage, isText: ItemTexts.isText))
         defer { repository.close() }
-        try keep(chains)
+        try keep(joined ?? chains)
         try inStorage(repository.recordKeyringGeneration(keyring.generation))
     }
 }

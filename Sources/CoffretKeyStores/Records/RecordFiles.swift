@@ -31,7 +31,7 @@ struct RecordFiles: Sendable {
 
     func replace(_ name: String, with bytes: [UInt8]) throws(KeyStoreError) {
         do throws(FileSystemError) {
-            try fileSystem.replaceFile(path(name), with: bytes)
+            try fileSystem.replaceFile(path(name), with: bytes, isLocked: true)
         } catch {
             throw KeyStoreError(.failed, place: error.place)
         }

@@ -53,7 +53,7 @@ struct Marker: Equatable {
         let bytes = CBOREncoder.encode { encode(to: &$0, mac: computeMAC(key)) }
         try withFiles { () throws(FileSystemError) in
             try fileSystem.makeDirectories(PathText.parent(of: path))
-            try fileSystem.replaceFile(path, with: bytes, isShared: true)
+            try fileSystem.replaceFile(path, with: bytes)
         }
     }
 

@@ -27,6 +27,6 @@ package enum ServerNote {
         storeID: UniqueID, generation: UInt64, stateDirectory: String, fileSystem: any FileSystem
     ) {
         let bytes = CBOREncoder.encode { $0.encode(unsigned: generation) }
-        try? fileSystem.replaceFile(path(storeID, stateDirectory), with: bytes, isShared: true)
+        try? fileSystem.replaceFile(path(storeID, stateDirectory), with: bytes)
     }
 }

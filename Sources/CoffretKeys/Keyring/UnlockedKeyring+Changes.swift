@@ -5,6 +5,12 @@ package import CoffretBase
 package import CoffretCrypto
 package import CoffretTrust
 
+/// Makes the files of vaults that the keyring has here already, and does not name on the disk before this returns.
+///
+/// So nothing that opens the keyring meets a vault without its files. Meanwhile no other process writes the keyring: files of these vaults
+/// that are there are what a crash left.
+package typealias PlaceMaking = ([VaultID]) throws(KeyError) -> Void
+
 extension UnlockedKeyring {
     /// Replaces all passphrase slots by one. The old passphrase opens the new file no more; an old copy of
     /// the file, with the old passphrase, still opens what it held then.
@@ -110,13 +116,15 @@ extension UnlockedKeyring {
 
     /// Founds a vault: its member chain with this account as founder, its keys, its id.
     ///
+    /// - Parameter makePlaces: as `PlaceMaking`.
     /// - Throws: `.vaultExists` if the name is taken.
     package func addVault(
-        named name: String, kind: VaultKind = .local, purpose: VaultPurpose? = nil
+        named name: String, kind: VaultKind = .local, purpose: VaultPurpose? = nil,
+        makingPlaces makePlaces: PlaceMaking = { _ in }
     ) throws(KeyError) -> VaultID {
         try KeyringName.check(name)
         var founded: VaultID?
-        try change { (body, _) throws(KeyError) in
+        try change(makingPlaces: makePlaces) { (body, _) throws(KeyError) in
             founded = try body.addVault(
                 named: name, kind: kind, purpose: purpose, random: environment.random, time: environment.clock.now)
         }
@@ -179,11 +187,13 @@ extension UnlockedKeyring {
 
     /// Applies `edit` to copies, saves them, and only then keeps them.
     ///
-    /// - Parameter byteCountMax: how large the file may become by it.
+    /// - Parameters:
+    ///   - byteCountMax: how large the file may become by it.
+    ///   - makePlaces: as `PlaceMaking`.
     /// - Throws: `.slotsTooMany`, `.passwordPolicy`, `.keyringTooLarge`, `.keyringUnwritable`, `.keyringChanged`; the keyring
     ///   is as before then, here and on the disk.
     func change(
-        byteCountMax: Int = Limits.keyringByteCountMax,
+        byteCountMax: Int = Limits.keyringByteCountMax, makingPlaces makePlaces: PlaceMaking = { _ in },
         _ edit: (inout KeyringBody, inout [KeySlot]) throws(KeyError) -> Void
     ) throws(KeyError) {
         try checkInstance()
@@ -198,9 +208,14 @@ extension UnlockedKeyring {
         let excludesSlot = oldSlots.contains { old in
             !newSlots.contains { $0.id == old.id && $0.publicKey == old.publicKey }
         }
+        let known = Set(oldBody.vaults.map(\.vaultID))
+        let added = newBody.vaults.map(\.vaultID).filter { !known.contains($0) }
         do throws(KeyError) {
             try save(
-                expectingGeneration: fileGeneration, excludesSlot: excludesSlot, byteCountMax: byteCountMax)
+                expectingGeneration: fileGeneration, excludesSlot: excludesSlot, byteCountMax: byteCountMax
+            ) { () throws(KeyError) in
+                if !added.isEmpty { try makePlaces(added) }
+            }
         } catch {
             replaceBody(oldBody)
             slots = oldSlots
@@ -214,11 +229,12 @@ extension UnlockedKeyring {
     ///   - expected: the generation that must lie on disk; nil if there must be no file.
     ///   - excludesSlot: whether a slot that opened the keyring so far opens it no more.
     ///   - byteCountMax: how large the file may be.
+    ///   - prepare: what has to be there before the file is; no other process writes the keyring meanwhile.
     /// - Complexity: one X25519 agreement per slot; what opening costs behind the storage key; a sync for the keyring before,
     ///   where it is kept, and three for the file, its lock and the marker.
     func save(
         expectingGeneration expected: UInt64?, excludesSlot: Bool = false,
-        byteCountMax: Int = Limits.keyringByteCountMax
+        byteCountMax: Int = Limits.keyringByteCountMax, preparing prepare: () throws(KeyError) -> Void = {}
     ) throws(KeyError) {
         let fileSystem = environment.fileSystem
         let lock = try withFiles { () throws(FileSystemError) in
@@ -242,10 +258,11 @@ extension UnlockedKeyring {
         }
         let encoded = file.encoded
         try KeyringFile.checkReadable(encoded, storageKey: storageKey, byteCountMax: byteCountMax)
+        try prepare()
         let previous = PreviousKeyring(environment)
         if let before { try previous.keep(before) }
         do throws(KeyError) {
-            try withFiles(fileSystem.replaceFile(environment.keyringPath, with: encoded))
+            try withFiles(fileSystem.replaceFile(environment.keyringPath, with: encoded, isLocked: true))
         } catch {
             // The rename may have happened and only the sync behind it failed: then the next attempt has
             // to go above this generation. Whether it lasts is unknown, so it stays an error.

@@ -118,9 +118,12 @@ extension UnlockedKeyring {
     /// Takes keys from another device: vaults that are new here, aside keys of epochs that are new here, and private halves of
     /// the account's identity. What is known stays as it is.
     ///
+    /// - Parameter makePlaces: as `PlaceMaking`.
     /// - Returns: the ids of vaults that are new, and of those that were offered new keys.
     /// - Throws: `.boxInvalid`; then nothing is changed.
-    package func accept(_ box: DeviceBox) throws(KeyError) -> (added: [VaultID], renewed: [VaultID]) {
+    package func accept(
+        _ box: DeviceBox, makingPlaces makePlaces: PlaceMaking = { _ in }
+    ) throws(KeyError) -> (added: [VaultID], renewed: [VaultID]) {
         let (body, own) = (try body(), try trustedDevice())
         let (random, now) = (environment.random, environment.clock.now)
         let content = try unsafe box.open(with: own, chain: body.deviceChain) {
@@ -145,7 +148,8 @@ extension UnlockedKeyring {
         }
         let identity = (body.identity?.keys ?? IdentityKeys()).joined(by: keys.identity, at: now)
         guard !added.isEmpty || !renewed.isEmpty || identity != nil else { return ([], []) }
-        try change(byteCountMax: Limits.keyringForeignByteCountMax) { (body, _) throws(KeyError) in
+        try change(byteCountMax: Limits.keyringForeignByteCountMax, makingPlaces: makePlaces) {
+            (body, _) throws(KeyError) in
             body.vaults = vaults
             body.formerChains = formerChains
             body.takeIdentity(keys.identity, at: now)

@@ -30,10 +30,12 @@ extension UnlockedKeyring {
     /// - Parameters:
     ///   - link: number 0; its hash is the vault's id.
     ///   - keys: that of epoch 1 is held against the link; later ones are kept aside until the chain commits to them.
+    ///   - makePlaces: as `PlaceMaking`.
     /// - Throws: `.vaultExists` if the name is taken or the vault is here; `.keyringInconsistent` if the link or the key of
     ///   epoch 1 is not this vault's.
     package func join(
-        _ id: VaultID, founding link: UnverifiedLink, named name: String, keys: [UInt32: VaultKey], splitKey: SplitKey
+        _ id: VaultID, founding link: UnverifiedLink, named name: String, keys: [UInt32: VaultKey], splitKey: SplitKey,
+        makingPlaces makePlaces: PlaceMaking = { _ in }
     ) throws(KeyError) {
         try KeyringName.check(name)
         let (random, now) = (environment.random, environment.clock.now)
@@ -50,7 +52,7 @@ extension UnlockedKeyring {
             vaultID: id, name: name, kind: .synced, memberChain: chain, vaultKeys: keys.filter { $0.key == 1 },
             offered: offered, splitKey: splitKey, localKey: .generate(from: random))
         guard record.keysFitFoundation else { throw KeyError(.keyringInconsistent, at: "vault key") }
-        try change { (body, _) throws(KeyError) in
+        try change(makingPlaces: makePlaces) { (body, _) throws(KeyError) in
             guard !body.vaults.contains(where: { $0.vaultID == id || $0.name.lowercased() == name.lowercased() }) else {
                 throw KeyError(.vaultExists)
             }

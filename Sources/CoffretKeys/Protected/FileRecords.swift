@@ -80,7 +80,7 @@ package struct FileRecords: ProtectedRecords {
             // EXPOSE: into the file that keeps it; the copy is zeroed.
             var bytes = unsafe fresh.withUnsafeBytes { unsafe [UInt8]($0) }
             defer { bytes.zero() }
-            try fileSystem.replaceFile(path, with: bytes)
+            try fileSystem.replaceFile(path, with: bytes, isLocked: true)
         }
     }
 

@@ -40,7 +40,7 @@ package struct MachineSecretFile: Sendable {
         // EXPOSE: into the file that keeps it; the copy is zeroed.
         var bytes = unsafe secret.withUnsafeBytes { unsafe [UInt8]($0) }
         defer { bytes.zero() }
-        try withFiles(fileSystem.replaceFile(path, with: bytes))
+        try withFiles(fileSystem.replaceFile(path, with: bytes, isLocked: true))
         return secret
     }
 

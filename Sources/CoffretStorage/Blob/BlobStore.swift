@@ -436,6 +436,7 @@ extension Manifest {
 
     func write(_ context: StorageContext) throws(StorageError) {
         try translatingFileErrors(
-            context.fileSystem.replaceFile(context.path("manifest"), with: encode(context.authenticator)))
+            context.fileSystem.replaceFile(
+                context.path("manifest"), with: encode(context.authenticator), isLocked: true))
     }
 }
