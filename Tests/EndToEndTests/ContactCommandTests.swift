@@ -267,7 +267,7 @@ struct ContactCommandTests {
         #expect(try alice.list("contact", "ls").first?["state"] as? String == "met")
         for (text, code, name) in [
             ("Nobody#000G-40R4-0M30-E209-185G-R38E-1WW1", 64, "sharing.address.invalid"),
-            ("coffret-contact:1:abc", 84, "sharing.card.invalid"), ("nobody", 66, "sharing.contact.unknown"),
+            ("coffret-contact:1:abc", 64, "sharing.address.invalid"), ("nobody", 66, "sharing.contact.unknown"),
             ("Nobody#000G-40R4-0M30-E209-185G-R38E-1WW0", 66, "account.person.unknown"),
         ] {
             let failed = try alice.run("contact", "add", text, "--name", "x")

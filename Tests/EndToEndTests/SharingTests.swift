@@ -63,6 +63,18 @@ struct SharingTests {
             for title in ["Before sharing", "By Bob", "By Alice"] { #expect(list.contains(title), "\(list)") }
             try person.succeed("fsck")
         }
+        for (person, words) in [(alice, "words of Alice"), (bob, "words of Bob")] {
+            try person.succeed("edit", "Before sharing", "--vault", "Home", input: "Before sharing\n" + words)
+        }
+        try people.sync(bob, alice, bob)
+        let other = String(try people.account(of: bob).prefix(8))
+        for command in [["history", "Before sharing"], ["log"]] {
+            let text = try alice.run(command + ["--vault", "Home"], input: []).text
+            #expect(text.contains(other) && !text.contains("another device"), "\(text)")
+        }
+        // One of both sees the other's text.
+        let conflicts = try [alice, bob].map { try $0.succeed("conflicts", "show", "Before sharing", "--vault", "Home") }
+        #expect(conflicts.allSatisfy { $0.contains("words of") && !$0.contains("another device") }, "\(conflicts)")
         let members = try alice.json("share", "members", "Home")
         #expect((members["members"] as? [[String: Any]])?.count == 2, "\(members)")
         // The other vault of either is nobody else's.
@@ -146,6 +158,15 @@ struct SharingTests {
         #expect((members["members"] as? [[String: Any]])?.count == 1 && members["epoch"] as? Int == 3, "\(members)")
         #expect(try people.titles(alice).contains("Said before leaving"))
         #expect(try alice.run("share", "leave", "Home", "--yes").exitCode == 77, "the last owner stays")
+        // Added anew, his copy goes on.
+        try alice.succeed("share", "add", "Home", people.account(of: bob), "--role", "writer", "--yes")
+        try bob.succeed("share", "accept", "Home")
+        try bob.makeNote("Back again", "--vault", "Home")
+        try people.sync(bob, alice, bob)
+        for person in [alice, bob] {
+            let list = try people.titles(person)
+            #expect(list.contains("Under a new key") && list.contains("Back again"), "\(list)")
+        }
     }
 
     @Test("R70: a member's lost device is closed, and the vault goes on under a new key for all others")

@@ -38,9 +38,10 @@ extension ConflictRead: PerformedOperation {
         var answer = Answer()
         (answer.id, answer.title) = (item.id.uuid.hex, item.title)
         answer.conflicts = ConflictMessage.list(of: item, revealsSecrets: revealsSecrets == true)
+        let authors = AuthorNames(place.record, desk)
         for (index, conflict) in item.conflicts.enumerated() {
             guard let origin = try place.vault.origin(of: conflict) else { continue }
-            answer.conflicts[index].device = desk.deviceName(origin.device)
+            answer.conflicts[index].device = authors[origin.device]
             answer.conflicts[index].time = WireMoment(origin.time)
         }
         return answer

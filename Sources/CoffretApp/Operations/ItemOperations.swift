@@ -250,10 +250,11 @@ extension ItemHistory: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let place = try desk.find(item, vault: vault)
         var answer = Answer()
+        let authors = AuthorNames(place.record, desk)
         answer.id = place.id.uuid.hex
         answer.versions = try place.vault.history(of: place.id, limit: max(0, limit ?? .max)).map { version in
             var message = VersionMessage(version)
-            if namesDevices == true { message.device = desk.deviceName(version.device) }
+            if namesDevices == true { message.device = authors[version.device] }
             return message
         }
         return answer

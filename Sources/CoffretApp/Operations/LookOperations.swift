@@ -14,7 +14,8 @@ extension LogRead: PerformedOperation {
     private static let usualLimit = 1_000
 
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let vault = try desk.vault(desk.record(vault))
+        let record = try desk.record(vault)
+        let (vault, authors) = (try desk.vault(record), AuthorNames(record, desk))
         let present = try vault.present
         var answer = Answer()
         answer.vault = vault.name
@@ -23,7 +24,7 @@ extension LogRead: PerformedOperation {
             var message = LogMessage()
             (message.version, message.time) = (entry.commit.description, WireMoment(entry.time))
             (message.instance, message.itemCount) = (entry.instance.hex, entry.itemCount)
-            message.device = desk.deviceName(entry.device)
+            message.device = authors[entry.device]
             message.hasMore = entry.hasMore ? true : nil
             message.items = entry.items.map(\.uuid.hex)
             message.titles = (try? Self.titles(of: entry.items, present)) ?? []

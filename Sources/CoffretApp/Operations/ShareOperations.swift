@@ -222,7 +222,12 @@ extension ShareAnswer: PerformedOperation {
 extension StoreDesk {
     /// Takes a vault into the store; one that is there already goes on.
     fileprivate func join(_ intake: VaultIntake, _ wanted: String?) throws -> VaultRecord {
-        if let known = try store.vaults.first(where: { $0.vaultID == intake.vaultID }) { return known }
+        if let known = try store.vaults.first(where: { $0.vaultID == intake.vaultID }) {
+            guard known.kind == .local else { return known }
+            // The copy of somebody who left it.
+            try store.changeKeyring { keyring in try keyring.setVaultKind(known.vaultID, .synced) }
+            return try store.vaultRecord(known.vaultID.hex)
+        }
         if let obstacle = intake.obstacle { throw obstacle }
         guard let splitKey = intake.splitKey else { throw SyncError(.keyAwaited) }
         let name = try wanted ?? Self.localName(intake.name, among: store.vaults.map(\.name))

@@ -144,13 +144,13 @@ package struct Card: Equatable, Sendable {
 
     /// Reads a link, in any case.
     ///
-    /// - Throws: `.cardInvalid`.
+    /// - Throws: `.addressInvalid` for a text that is none, such as one that was cut off.
     package init(link text: String) throws(SharingError) {
-        let invalid = SharingError(.cardInvalid, at: "link")
         guard text.utf8.count <= Self.textByteCountMax, text.lowercased().hasPrefix(Self.scheme),
-            let bytes = try? Base32.rfc4648Unpadded.decode(String(text.dropFirst(Self.scheme.count)))
-        else { throw invalid }
-        try self.init(decoding: bytes)
+            let bytes = try? Base32.rfc4648Unpadded.decode(String(text.dropFirst(Self.scheme.count))),
+            let card = try? Card(decoding: bytes)
+        else { throw SharingError(.addressInvalid) }
+        self = card
     }
 }
 

@@ -188,7 +188,7 @@ package struct VersionMessage: Record {
         RecordField("changedFields", \.changedFields, "names of fields"),
         RecordField("addedAttachments", \.addedAttachments, "names of files"),
         RecordField("removedAttachments", \.removedAttachments, "names of files"),
-        RecordField("device", \.device, "name of the device that made it, if asked for"))
+        RecordField("device", \.device, "the device that made it, by its name or its person's; if asked for"))
 }
 
 /// A word that no item has, and what was looked for instead.

@@ -44,7 +44,7 @@ package struct LogMessage: Record {
         RecordField("version", \.version, "the commit in hexadecimal digits"),
         RecordField("time", \.time, "by the clock of the device that made it"),
         RecordField("instance", \.instance, "the copy of the store that made it"),
-        RecordField("device", \.device, "name of the device that made it"),
+        RecordField("device", \.device, "the device that made it, by its name or its person's"),
         RecordField("itemCount", \.itemCount, "items that it touched"),
         RecordField("hasMore", \.hasMore, "true if it touched more than were counted"),
         RecordField("items", \.items, "ids of the first 20"),
