@@ -73,9 +73,14 @@ package final class VaultSyncer {
     /// Picks up what others wrote. Under a key that came since, that is read by who is opened anew.
     private func refresh() throws {
         let epoch = try store.keyring.vaultKeys(for: record.vaultID).currentEpoch
-        guard epoch != vault.repository.keys.currentEpoch else {
-            try vault.repository.refresh()
-            return
+        if epoch == vault.repository.keys.currentEpoch {
+            do throws(StorageError) {
+                try vault.repository.refresh()
+                return
+            } catch {
+                // What another process sealed under a key that this one has not read yet looks damaged.
+                guard error.code == .journalDamagedSegment, try store.readKeyringAgain() else { throw error }
+            }
         }
         vault.close()
         vault = try store.openVault(record.vaultID.hex, isWritable: false)

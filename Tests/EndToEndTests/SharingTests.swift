@@ -73,7 +73,9 @@ struct SharingTests {
             #expect(text.contains(other) && !text.contains("another device"), "\(text)")
         }
         // One of both sees the other's text.
-        let conflicts = try [alice, bob].map { try $0.succeed("conflicts", "show", "Before sharing", "--vault", "Home") }
+        let conflicts = try [alice, bob].map {
+            try $0.succeed("conflicts", "show", "Before sharing", "--vault", "Home")
+        }
         #expect(conflicts.allSatisfy { $0.contains("words of") && !$0.contains("another device") }, "\(conflicts)")
         let members = try alice.json("share", "members", "Home")
         #expect((members["members"] as? [[String: Any]])?.count == 2, "\(members)")
@@ -132,6 +134,8 @@ struct SharingTests {
             try person.succeed("fsck")
         }
         let refused = try bob.run("sync")
+        let late = try bob.run("new", "--vault", "Home", input: "Too late")
+        #expect(late.exitCode == 0 && late.errorText.contains("stays on this device"), "\(late.errorText)")
         #expect(refused.exitCode != 0 && refused.errorText.contains("sharing.member.unknown"), "\(refused.errorText)")
         let list = try people.titles(bob)
         #expect(list.contains("Before sharing") && !list.contains("After Bob"), "\(list)")
@@ -140,6 +144,36 @@ struct SharingTests {
         try bob.succeed("share", "accept", "Home")
         try people.sync(bob, alice, carol)
         #expect(try people.titles(bob).contains("By Carol, later"))
+    }
+
+    @Test("a sync that waits for another process goes on under the key that this one wrote")
+    func keyMeanwhile() throws {
+        let people = try People()
+        let (alice, bob) = (people.alice, people.bob)
+        try people.share("writer", with: bob)
+        try people.sync(alice)
+        try alice.makeNote("Not sent yet", "--vault", "Home")
+        let id = try #require(alice.list("vault", "ls").first { $0["name"] as? String == "Home" }?["id"] as? String)
+        let path = alice.folder.file("home/.local/share/coffret/vaults/\(id.prefix(32))/sync.lock")
+        let lock = try #require(FileHandle(forUpdatingAtPath: path))
+        #expect(flock(lock.fileDescriptor, LOCK_EX) == 0)
+        let waiting = try SpawnedProcess(
+            CoffretRunner.executable, ["sync"], environment: alice.environment(), directory: alice.workPath,
+            error: .inherited)
+        let descriptors = "/proc/\(waiting.processID)/fd"
+        try Waiting.until("it waits for its turn") {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
+            return names.contains {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")) == path
+            }
+        }
+        waiting.signal(SIGSTOP)
+        try lock.close()
+        try alice.succeed("share", "rm", "Home", String(people.account(of: bob).prefix(8)), "--yes")
+        try alice.makeNote("Under a new key", "--vault", "Home")
+        waiting.signal(SIGCONT)
+        #expect(waiting.wait().code == 0)
+        #expect(try people.titles(alice).contains("Under a new key"))
     }
 
     @Test("who leaves keeps a copy to read; somebody else opens the next key")

@@ -8,6 +8,7 @@ package import CoffretKeys
 package import CoffretSearch
 package import CoffretStorage
 package import CoffretSync
+internal import CoffretTerminal
 internal import CoffretWire
 
 /// The outside of a desk: time, chance, and the person.
@@ -141,7 +142,14 @@ package final class StoreDesk {
     package func writing<Result>(_ record: VaultRecord, _ body: (Vault) throws -> Result) throws -> Result {
         let vault = try surroundings.openVault(store, record, true)
         defer { vault.close() }
-        return try body(vault)
+        let result = try body(vault)
+        let problem = record.kind == .synced ? deviceRecords.last(record.vaultID.hex)?.problem : nil
+        if problem == SyncError.Code.memberUnknown.rawValue {
+            let name = TextWidth.displaySafe(record.name)
+            surroundings.person?.warn(
+                "that stays on this device: by the server's word you are no member of \"\(name)\" any more")
+        }
+        return result
     }
 
     /// Removes a vault with everything in it, for good.
