@@ -67,20 +67,17 @@ class Revoke:
 
     def prepare(self, new, befriend, share):
         person = new("lost")
-        friends = [new(f"friend{number}") for number in range(self.others)]
-        for friend in friends:
-            befriend(person, friend)
+        # An account adds sixty people a day: each lets the next one in.
+        people = [person] + [new(f"friend{number}") for number in range(self.others)]
+        for owner, friend in zip(people, people[1:]):
+            befriend(owner, friend)
         pair(new("phone", bare=True), person, "Phone")
         for number in range(self.count):
             person("vault", "new", f"V{number}")
             person("vault", "sync", f"V{number}")
             person("new", "--vault", f"V{number}", text="A note\nwords\n")
-            for friend in friends:
-                # An account adds sixty people a day: one owner lets the others in.
-                owner = person if friend is friends[0] else friends[0]
-                if owner is not person and number == 0:
-                    befriend(owner, friend)
-                share(f"V{number}", owner, friend, "owner" if friend is friends[0] else "writer")
+            for owner, friend in zip(people, people[1:]):
+                share(f"V{number}", owner, friend, "owner")
         person("sync")
 
     def measure(self, new, say):
