@@ -86,7 +86,9 @@ extension PeopleWorld {
             try device.change(change, introducing: other, shown: shown)
         } catch let error as SyncError {
             tell("\(name(device)) does not: \(error)")
-            guard error.code != .vaultFailed else { throw error }
+            // Links of others came with the sync, and what was decided before applies no more.
+            let isLate = try device.repository.ask { (machine) in machine.members.chain.count } > count
+            guard error.code != .vaultFailed || isLate && error.cause is MemberError else { throw error }
         }
         let own = device.person.account
         let made = try device.repository.ask { (machine) in
@@ -163,7 +165,7 @@ extension PeopleWorld {
     /// K8a: nobody can speak for all any more. The person asks who signed the links: nobody forges any that a server takes here.
     private func speakAlone(_ device: LogDevice, of links: [Int]) throws -> Bool {
         guard let first = links.first,
-            try device.repository.ask({ (machine) in machine.members.takenCount <= first })
+            try device.repository.ask({ (machine) in machine.members.waitingForWord }) == first
         else { return false }
         tell("\(name(device)) takes links \(links) alone")
         try device.repository.takeUnspoken(Set(links))

@@ -115,6 +115,32 @@ struct FormerMemberTests {
         #expect(newcomer.repository.fsck().isClean)
     }
 
+    @Test("K8a: a person is not shown links of a founder who is gone that were taken before the one that waits")
+    func takenBefore() throws {
+        let circle = try MemberSyncTests.circle(.writer)
+        let host = circle.people[0]
+        let (one, two) = (host.devices[0], circle.people[1].devices[0])
+        for device in [one, two] { try device.hurry() }
+        try lose(one, of: host) {
+            let heir = MemberOperation.RoleChange(two.person.account, .owner)
+            #expect(try one.change(.changeRoles([heir], confirming: [])) != nil)
+            try leave(one)
+        }
+        let told = try two.hurry()
+        #expect(told.waitsForWord?.speaker == .nobody, "\(told)")
+        let (unspoken, lacking) = try two.repository.ask { (machine) in
+            let view = machine.members
+            return (view.unspokenLinks, view.chain.links.indices.filter(view.lacksConfirmation))
+        }
+        // The link that let the guest in lacks confirmation, too, and was taken when nobody doubted it.
+        #expect(unspoken == [told.waitsForWord?.link] && lacking.count == 2)
+        try two.repository.takeUnspoken(Set(unspoken))
+        let after = try two.hurry()
+        #expect(after.waitsForWord == nil && after.role == .owner && after.memberCount == 1, "\(after)")
+        try two.put(LogDevice.text(3), "alone\n")
+        #expect(try two.hurry().sentCount > 0 && one.vaultKeys[two.repository.keys.currentEpoch] == nil)
+    }
+
     @Test("K8a: what somebody can still confirm for all is not taken on one device alone")
     func somebodyCanSpeak() throws {
         let circle = try MemberSyncTests.circle(.owner, .writer, devices: 2)

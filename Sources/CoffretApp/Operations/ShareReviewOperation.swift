@@ -114,9 +114,7 @@ private struct MemberReview {
         self.resting = resting
         let waiting = view.unconfirmedLinks(spokenForBy: own, and: account == own ? [] : [account])
             .filter { view.chain.links[$0].accountID == account }
-        let unspoken = view.unspokenLinks.filter { number in
-            number >= view.takenCount && (person == nil || view.chain.links[number].accountID == account)
-        }
+        let unspoken = view.unspokenLinks.filter { person == nil || view.chain.links[$0].accountID == account }
         isUnspoken = waiting.isEmpty && !unspoken.isEmpty && unspoken.first == view.waitingForWord
         numbers = isUnspoken ? unspoken : waiting
     }

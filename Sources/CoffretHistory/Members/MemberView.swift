@@ -103,11 +103,11 @@ package struct MemberView: Equatable, Sendable {
         }
     }
 
-    /// K8a: links, taken or not, that lack confirmation and that nobody can confirm any more: at the newest link known here
+    /// K8a: links that were not taken, lack confirmation, and that nobody can confirm any more: at the newest link known here
     /// their account is no member, and nobody is an owner who was one before them.
     package var unspokenLinks: [Int] {
         let now = chain.states.last?.members ?? [:]
-        return chain.links.indices.dropFirst().filter { number in
+        return chain.links.indices.dropFirst(max(takenCount, 1)).filter { number in
             guard now[chain.links[number].accountID] == nil, lacksConfirmation(number) else { return false }
             return !chain.states[number - 1].members.contains { $1.owns && now[$0]?.owns == true }
         }
