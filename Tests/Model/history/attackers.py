@@ -159,7 +159,8 @@ class Attackers:
             # Or one that everybody has, under a number that is not its own.
             L.accept[i] = (L.accept[i][0] + 50, -9 if w.count % 3 else L.accept[i][1])
             if w.count % 2:  # an end of somebody's log, without two entries
-                L.ended[i] = L.ended.get(i, ()) + ((L.k, 0, -9, -9 if w.count % 5 else -8),)
+                before = tuple(end for end in L.ended.get(i, ()) if end[0] < L.k)  # key 6 has one of each
+                L.ended[i] = before + ((L.k, 0, -9, -9 if w.count % 5 else -8),)
             L.bare = {i: -9} if w.r.random() < 0.5 else {}
             w.bares = True
         elif L.root is not None and w.q.random() < 0.5 and w.raise_limit(d, L):

@@ -236,7 +236,6 @@ class Linking:
         L.parent, L.refutes, L.confirms, L.purges = s.base, set(s.void), set(confirms), frozenset(purges)
         if purges:
             w.bares = True
-            L.bare = {i: x for i, (n, x) in s.f.items() if x in s.store and set(purges) & set(s.store[x].changes)}
         L.plain, L.posted, L.cursor, L.dark = plain, w.t, w.count, s.name not in s.acct.now()
         chain.append(L)
         s.m += 1
@@ -244,10 +243,11 @@ class Linking:
         s.rebuild()  # by the rules as they now are
         if root and not s.bad and any(len(v) > 1 and set(v) != before.get(k) for k, v in s.state.items()) and on('T6 link'):
             root = cover = False  # T6: what the link brings together nobody has merged
-            L.purges, L.bare = frozenset(), {}
+            L.purges = frozenset()
             w.note('root waits for a merge')
         whole = s.both(s.passed) if cover else dict(s.f)
         L.accept = s.fitting(whole)
+        L.bare = {i: x for i, (n, x) in L.accept.items() if x in s.store and L.purges & set(s.store[x].changes)}  # P2
         texts = {k: s.shown(k)[0] for k in TEXTS if not s.shown(k)[1]}
         if root:
             L.root = {k: dict(v) for k, v in s.state.items()} if L.accept == s.f else s.compute(L.accept, s.start(L.accept))
