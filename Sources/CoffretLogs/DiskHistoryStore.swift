@@ -172,6 +172,8 @@ package struct DiskHistoryStore: HistoryStore {
         return try kept(name)?.entry.dot
     }
 
+    package func leftDot(of name: BlobName) throws(StorageError) -> Dot? { try index.leftDot(of: name) }
+
     package func wasApplied(_ name: BlobName) throws(StorageError) -> Bool {
         if let dropped = try index.dropped(name) { return dropped.wasApplied }
         return try kept(name)?.record.wasApplied ?? false

@@ -34,6 +34,7 @@ package struct LogIndex {
 
     private static let entryKind: UInt8 = 0x65
     private static let droppedKind: UInt8 = 0x64
+    private static let leftKind: UInt8 = 0x6C
     private static let appliedFlag: UInt8 = 1
     private static let bareFlag: UInt8 = 2
     private static let forGoodFlag: UInt8 = 4
@@ -141,9 +142,18 @@ package struct LogIndex {
         index.set(rest.isEmpty ? [] : [Self.fact(key, rest)], under: key)
     }
 
-    /// Takes an own entry out, as if it had never been here (I2): a server that has it gives it again. Its blob lies here
-    /// until the next compaction.
-    mutating func withdraw(_ record: Record) throws(StorageError) { try remove(record.name, at: record.dot) }
+    /// Takes an own entry out of its log (I2): a server that has it gives it again. Its blob lies here until the next
+    /// compaction.
+    mutating func withdraw(_ record: Record) throws(StorageError) {
+        try remove(record.name, at: record.dot)
+        let key = Self.key(of: record.name, kind: Self.leftKind, "l")
+        index.set([Fact(key: key, content: .inline([]), dot: record.dot, height: record.height)], under: key)
+    }
+
+    /// The dot of an entry that left its log, whether or not it came again since.
+    package func leftDot(of name: BlobName) throws(StorageError) -> Dot? {
+        try index.facts(under: Self.key(of: name, kind: Self.leftKind, "l")).first?.dot
+    }
 
     /// Calls `body` with every record, ascending by log and number; for checks.
     package func forEachRecord(_ body: (Record) throws(StorageError) -> Void) throws(StorageError) {
@@ -187,9 +197,10 @@ package struct LogIndex {
         index.set([fact], under: fact.key)
     }
 
-    /// Takes over what another index knows of entries that were dropped, and that are not here again.
+    /// Takes over what another index knows of entries that were dropped and are not here again, and of those that left.
     mutating func takeDropped(from other: LogIndex) throws(StorageError) {
         var taken: [Fact] = []
+        try other.index.forEachFact { (fact) in if fact.key.entity.kind == Self.leftKind { taken.append(fact) } }
         try other.forEachDropped { (name, dropped) throws(StorageError) in
             guard try record(of: name, at: dropped.dot) == nil else { return }
             taken.append(Self.fact(name, dropped))
@@ -213,10 +224,12 @@ package struct LogIndex {
         key(EntityID(kind: entryKind, uuid: dot.instance), dot.number, name)
     }
 
-    private static func droppedKey(_ name: BlobName) -> FactKey {
+    private static func droppedKey(_ name: BlobName) -> FactKey { key(of: name, kind: droppedKind, "d") }
+
+    private static func key(of name: BlobName, kind: UInt8, _ attribute: Attribute) -> FactKey {
         guard let half = UniqueID(bytes: name.bytes[..<16]) else { preconditionFailure("a name has 32 bytes") }
         return FactKey(
-            entity: EntityID(kind: droppedKind, uuid: half), attribute: "d", element: Array(name.bytes[16...]))
+            entity: EntityID(kind: kind, uuid: half), attribute: attribute, element: Array(name.bytes[16...]))
     }
 
     private static func fact(_ name: BlobName, _ dropped: Dropped) -> Fact {

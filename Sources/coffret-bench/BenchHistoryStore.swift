@@ -46,6 +46,7 @@ struct BenchHistoryStore: HistoryStore {
 
     func changes(inTree root: BlobName) -> [Change] { [] }
     func dot(of name: BlobName) -> Dot? { kept[name]?.entry.dot }
+    func leftDot(of name: BlobName) -> Dot? { nil }
     func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
     mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
     func facts(under key: FactKey) -> CurrentFacts { present[key] ?? [:] }

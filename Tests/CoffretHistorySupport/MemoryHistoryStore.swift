@@ -22,6 +22,7 @@ package struct MemoryHistoryStore: HistoryStore {
     package var here: [BlobName: Dot] = [:]
     package private(set) var applied: Set<BlobName> = []
     private var gone: Set<BlobName> = []
+    private var left: [BlobName: Dot] = [:]
     package private(set) var present: [FactKey: CurrentFacts] = [:]
     /// Names of entries that this program does not read all of.
     package var unsupported: Set<BlobName> = []
@@ -104,6 +105,7 @@ package struct MemoryHistoryStore: HistoryStore {
         return terms.term(of: Fact(key: key, content: content, dot: dot, height: fact.height))
     }
     package func dot(of name: BlobName) -> Dot? { here[name] }
+    package func leftDot(of name: BlobName) -> Dot? { left[name] }
     package func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
     package mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
 
@@ -145,6 +147,6 @@ package struct MemoryHistoryStore: HistoryStore {
     package mutating func withdraw(_ name: BlobName) {
         drop(name)
         applied.remove(name)
-        here[name] = nil
+        left[name] = here.removeValue(forKey: name) ?? left[name]
     }
 }

@@ -66,6 +66,11 @@ struct FailingHistoryStore: HistoryStore {
         return inner.dot(of: name)
     }
 
+    func leftDot(of name: BlobName) throws(StoreFailed) -> Dot? {
+        try failing.ask()
+        return inner.leftDot(of: name)
+    }
+
     func wasApplied(_ name: BlobName) throws(StoreFailed) -> Bool {
         try failing.ask()
         return inner.wasApplied(name)

@@ -317,6 +317,14 @@ struct ReplayTests {
         #expect(result.found.isEmpty && result.worlds == 1, "\(result.found)")
     }
 
+    @Test(
+        "I2, C4: an own entry that left its log still proves the checkpoints that name it",
+        .enabled(if: hasPython && asked.isEmpty, "python3 is not here, or other worlds were asked for"))
+    func left() throws {
+        let result = try Self.differences(first: 1_401, count: 1, mode: "any")
+        #expect(result.found.isEmpty && result.worlds == 1, "\(result.found)")
+    }
+
     /// `COFFRET_REPLAYS="FIRST COUNT"`, as `Scripts/replay-histories` sets it.
     static let asked = (ProcessInfo.processInfo.environment["COFFRET_REPLAYS"] ?? "").split(separator: " ").compactMap {
         Int($0)

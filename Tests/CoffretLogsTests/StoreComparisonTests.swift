@@ -125,6 +125,7 @@ struct StoreComparisonTests {
                 let (name, dot) = (entry.name, entry.dot)
                 #expect(try disk.entry(named: name)?.entry == memory.entry(named: name)?.entry)
                 #expect(try disk.dot(of: name) == memory.dot(of: name))
+                #expect(try disk.leftDot(of: name) == memory.leftDot(of: name))
                 #expect(try disk.wasApplied(name) == memory.wasApplied(name))
                 #expect(try disk.wasDroppedForGood(name) == memory.wasDroppedForGood(name))
                 #expect(try Set(disk.entries(at: dot).map(\.entry)) == Set(memory.entries(at: dot).map(\.entry)))

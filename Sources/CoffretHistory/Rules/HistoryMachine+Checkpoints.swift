@@ -9,7 +9,9 @@ extension HistoryMachine {
     /// C4: whether each tip that a link's full `accept` names is here, or was, with this number, or its bare form is.
     package func isProven(_ link: Int) throws(Store.Failure) -> Bool {
         for (instance, mark) in members.chain.states[link].accepted.marks {
-            if try store.dot(of: mark.name) == Dot(instance, mark.number) { continue }
+            var dot = try store.dot(of: mark.name)
+            if dot == nil { dot = try store.leftDot(of: mark.name) }
+            if dot == Dot(instance, mark.number) { continue }
             guard try bareForm(of: mark, of: instance) != nil else { return false }
         }
         return true

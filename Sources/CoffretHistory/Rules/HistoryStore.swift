@@ -56,8 +56,10 @@ package protocol HistoryStore {
     /// The change of a key in such a tree; nil: the key is not changed there.
     func change(of key: FactKey, inTree root: BlobName) throws(Failure) -> Change?
 
-    /// The dot of an entry that is kept, or was here before; nil: none of this name ever came. It proves a tip (C4).
+    /// The dot of an entry that is kept, or was dropped here; nil: none of this name came, or it left its log.
     func dot(of name: BlobName) throws(Failure) -> Dot?
+    /// The dot of an entry that left its log here (I2), whether or not it came again since.
+    func leftDot(of name: BlobName) throws(Failure) -> Dot?
     /// Whether an entry was ever applied here. The names outlive restarts and recomputing.
     func wasApplied(_ name: BlobName) throws(Failure) -> Bool
     mutating func noteApplied(_ name: BlobName) throws(Failure)
@@ -83,7 +85,8 @@ package protocol HistoryStore {
     /// Takes an entry out that was deleted for good: it is not taken again (P4). The names outlive restarts.
     mutating func dropForGood(_ name: BlobName) throws(Failure)
     func wasDroppedForGood(_ name: BlobName) throws(Failure) -> Bool
-    /// Takes an own entry out that another copy of this store does not have, as if it had never been here (I2).
+    /// Takes an own entry out that another copy of this store does not have (I2): it is asked for and taken as if it had never
+    /// been here. Its name and its dot outlive restarts, since they prove a tip.
     mutating func withdraw(_ name: BlobName) throws(Failure)
 }
 

@@ -90,8 +90,8 @@ class Kept:
 
 
 def indexed(facts):
-    """The index of entries (L4), from the facts of its tree: {(instance, number, name): flags}, and {name: flags} of dropped ones."""
-    entries, dropped = {}, {}
+    """The index of entries (L4), from the facts of its tree: {(instance, number, name): flags}, {name: flags} of dropped ones, and the names that left a log."""
+    entries, dropped, left = {}, {}, set()
     for fact in facts:
         kind, rest, value = fact.key[0], fact.key[1:17], fact.value
         end = fact.key.index(b'\0', 17)
@@ -107,6 +107,9 @@ def indexed(facts):
         elif kind == 0x64 and attribute == b'd':
             need(len(value) == 1, MALFORMED, 'index of entries', 'value of a dropped one')
             dropped[rest + element] = value[0]
+        elif kind == 0x6C and attribute == b'l':
+            need(not value, MALFORMED, 'index of entries', 'value of one that left')
+            left.add(rest + element)
         else:
             raise Failure(MALFORMED, 'index of entries', f'kind {kind:02x}')
-    return entries, dropped
+    return entries, dropped, left

@@ -55,9 +55,9 @@ class Vault:
 
     def _gather(self):
         """The entries that the state knows: those of the index, those behind it, and all that these name before them."""
-        self.index, self.dropped, self.entries = {}, {}, {}
+        self.index, self.dropped, self.left, self.entries = {}, {}, set(), {}
         if self.kept is not None:
-            self.index, self.dropped = indexed(LOGS.facts(self.blobs, self.kept.entries))
+            self.index, self.dropped, self.left = indexed(LOGS.facts(self.blobs, self.kept.entries))
         self.index_names = {name: flags for (_, _, name), flags in self.index.items()}
         self.missing = set()
         for name in [*self.index_names, *self.journal.entries]:
@@ -308,7 +308,7 @@ class Vault:
         for instance, (tip, name) in checkpoint.accept.items():
             log = self.judge.logs.get(instance)
             if self.judge.standing(log, tip, name) is None:
-                if number >= (self.base or 0):  # G2 keeps the tips of the base and of all above
+                if number >= (self.base or 0) and name not in self.left:  # G2 keeps the tips of the base and of all above
                     self.notes.append(Failure('storage.checkpoint.unproven', f'member link {number}', f'{tip} of log {instance.hex()}'))
                 continue
             link = self.judge.limit(log, None)[1]
