@@ -118,11 +118,16 @@ struct LogCopyTests {
         }
     }
 
-    @Test("a merge with a log that forked is no conflict behind the link that ends it: the root comes later (T6, K6)")
-    func mergeWithEndedLog() throws {
+    @Test(
+        "a merge with a log that forked is no conflict behind the link that ends it: root and deletion for good come later (T6, K6)",
+        arguments: [false, true])
+    func mergeWithEndedLog(isPurging: Bool) throws {
         let (person, copy) = try Self.copied()
         let (one, two) = (person.devices[0], person.devices[1])
-        let text = LogDevice.text(1)
+        let (text, clear) = (LogDevice.text(1), LogDevice.text(5))
+        for value in [Array("in clear\n".utf8), nil] {
+            try one.repository.commit([LogChange(key: clear, value: value)], time: one.now)
+        }
         try one.put(text, "of one\nshared\n")
         try two.put(text, "shared\nof the first\n")
         for device in [two, one] { try device.sync() }
@@ -137,11 +142,13 @@ struct LogCopyTests {
         try two.put(LogDevice.text(4), "news\n")
         try two.sync()
         var options = LogSync.Options()
-        options.writesCheckpoint = true
+        (options.writesCheckpoint, options.purges) = (true, isPurging ? [clear.entity] : [])
         for hasRoot in [false, true] {
-            #expect(try one.sync(options).linkCount == 1)
+            let report = try one.sync(options)
+            #expect(report.linkCount == 1 && (report.purgeLink != nil) == (hasRoot && isPurging))
             let checkpoint = one.repository.chains.members.links.last?.checkpoint
             #expect((checkpoint?.root != nil) == hasRoot && (checkpoint?.ends.count == 1) == !hasRoot)
+            #expect(checkpoint?.purges == (hasRoot ? options.purges : []))
             let shown = try one.repository.shownText(under: text)
             #expect(shown?.text == merged && shown?.hiddenCount == 0 && shown?.isMerged == !hasRoot)
         }
