@@ -81,11 +81,24 @@ extension LogSync {
         let lacking = given.lacking.compactMap { ChainID($0) }
             .filter { $0 != own && members.rights.rights.members[$0] != nil }
         guard given.epoch == epoch, let newest = members.state.links.last else { return nil }
+        if lacksKeys(given, under: key, members.rights) {
+            lackingEpoch = epoch
+            if let request = try writeLink(closingOnly: true) { return request }
+        }
         let head = ChainPosition(number: UInt64(newest.number), hash: newest.hash)
         let letters = try letters(to: lacking, epoch: epoch, key: key, memberHead: head)
         guard !letters.isEmpty else { return nil }
         report.letterCount += letters.count
         return ask(.letters(LetterPost(letters)), for: .letters)
+    }
+
+    /// Whether the history object that the newest epoch came with lacks a key that is here: others have it from nowhere.
+    private func lacksKeys(_ given: ZoneKeys, under key: VaultKey, _ chain: VerifiedMemberRights) -> Bool {
+        // A server that shows another one costs no epoch.
+        guard newestHistoryHash == Bytes32(BLAKE2b.hash(given.history)) else { return false }
+        return Self.olderKeys(in: given.history, epoch: given.epoch, key: key, chain).wrong.contains { epoch in
+            keys.vaultKey(ofEpoch: epoch).map { chain.commits(to: $0, ofEpoch: epoch) } == true
+        }
     }
 
     // MARK: Members

@@ -78,6 +78,7 @@ extension LogSync {
         else { return false }
         var change = try wantedChange(closingOnly: closingOnly)
         if change == .renewKey { writer.isShared = true }
+        writer.bringsKeys = lackingEpoch != nil && lackingEpoch == follower.members?.rights.rights.epoch
         let isShown = change != nil && options.shown != nil
         guard isTaken || isShown, mayWrite || change?.needsNoWriter == true else { return false }
         let asked = change != nil || !closingOnly && (options.writesCheckpoint || !options.purges.isEmpty)
@@ -130,8 +131,12 @@ extension LogSync {
     private func lacksHistory() throws -> Bool {
         guard let chain = follower.members else { return false }
         guard chain.rights.rights.splitKeyCommitment != nil else { return true }
-        let openings = follower.chains.links.dropFirst().compactMap { try? MemberOperation(decoding: $0).opening }
-        return openings.last?.historyHash == Bytes32(BLAKE2b.hash([]))
+        return newestHistoryHash == Bytes32(BLAKE2b.hash([]))
+    }
+
+    /// What the newest epoch link says of its history object.
+    var newestHistoryHash: Bytes32? {
+        follower.chains.links.dropFirst().compactMap { try? MemberOperation(decoding: $0).opening }.last?.historyHash
     }
 
     /// K8: the own account, if this device took the device out whose links lack its word, and knew all of them then.

@@ -74,6 +74,8 @@ package final class LogSync {
     var isChange = false
     /// Looked for a key, or for members without one, in this sync.
     var hasAskedForKeys = false
+    /// The epoch whose history object lacks keys that are here.
+    var lackingEpoch: UInt32?
     /// What the server took from here or gave before this sync (F5).
     private var before = Frontier()
     /// This device has no state yet (N2).
@@ -189,7 +191,7 @@ package final class LogSync {
         case (.collections, .collections(let records)):
             collected.take(records, in: repository.keys.vaultID, members: try members())
         case (.push(let isLast), .pushed(let receipt)): try pushed(receipt, isLast: isLast)
-        case (.push, .moved(let head)), (.tree, .moved(let head)): try moved(to: head)
+        case (.push, .moved(let head)), (.tree, .moved(let head)): try begin(anew: head)
         case (.tree, .pushed(let receipt)): memory.cursor = receipt.cursor
         case (.link, .links): try tookLink()
         case (.keys, .keys(let keys)): zoneKeys = keys
@@ -197,7 +199,7 @@ package final class LogSync {
         case (.link, .conflict): try begin(anew: zone)
         case (.link, .moved(let head)):
             headRefusals += 1
-            try moved(to: head)
+            try begin(anew: head)
         default: throw SyncError(.answerMalformed)
         }
     }
@@ -407,8 +409,7 @@ package final class LogSync {
         if let request = try settle(isCollected: { [collected] _ in collected.covers(above: base) }) { return request }
         try keeper.judge(
             zone, &memory, before: before, collected: collected, acceptsRestored: options.acceptsRestoredServer,
-            now: now,
-            report: &report)
+            now: now, report: &report)
         try checkTold()
         report.isPresentHere = true
         return nil
@@ -418,8 +419,6 @@ package final class LogSync {
         try mendCopies()
         return nil
     }
-
-    private func moved(to head: LogHead) throws { try begin(anew: head) }
 
     /// Somebody else was quicker: what came is received first. Links come before pushes: another epoch may hold now.
     func begin(anew head: LogHead?) throws {

@@ -233,6 +233,42 @@ struct MemberSyncTests {
         #expect(try three.facts() == two.facts())
     }
 
+    @Test("a history object of who lacked a key lacks it, too: a writer who has that key opens another epoch")
+    func lackingHistoryObject() throws {
+        let circle = try Self.circle(.writer, .writer)
+        let devices = circle.people.map { $0.devices[0] }
+        let (one, three) = (devices[0], devices[2])
+        for device in devices { try device.hurry() }
+        let first = UInt32(one.vaultKeys.count)
+        #expect(try one.change(.renewKey) != nil)
+        try one.put(LogDevice.text(4), "under a key that went nowhere\n")
+        try one.sync()
+        // The server keeps the letter back, and shows an empty history object to everybody else.
+        three.lie = { reply in
+            guard case .keys(let keys) = reply else { return reply }
+            return .keys(ZoneKeys(epoch: keys.epoch, history: keys.history, letter: [], lacking: keys.lacking))
+        }
+        devices[1].lie = { reply in
+            guard case .keys(let keys) = reply else { return reply }
+            return .keys(ZoneKeys(epoch: keys.epoch, history: [], letter: keys.letter, lacking: keys.lacking))
+        }
+        try devices[1].hurry()
+        #expect(try devices[1].hurry().linkCount == 0, "what the server alone lacks costs no epoch")
+        #expect(try three.change(.renewKey) != nil)
+        #expect(three.vaultKeys[first + 1] == nil && three.vaultKeys[first + 2] != nil)
+        for device in devices { device.lie = { $0 } }
+        for round in 0..<4 {
+            for device in devices { try device.hurry() }
+            // An hour, so that who leaves keys out on purpose costs others few epochs.
+            #expect((one.vaultKeys[first + 3] == nil) == (round == 0))
+            one.person.server.clock.now += 5_400_000
+        }
+        for device in devices {
+            #expect(device.vaultKeys.keys.sorted() == Array(1...(first + 3)), "one epoch more, and no second one")
+            #expect(try device.shown(LogDevice.text(4)) == "under a key that went nowhere\n")
+        }
+    }
+
     @Test("R58: an owner's stolen device adds nobody after its revocation, until its person takes or undoes it")
     func linksOfAStolenOwnerDevice() throws {
         let circle = try Self.circle(.writer, devices: 2)

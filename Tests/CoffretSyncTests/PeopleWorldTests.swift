@@ -14,10 +14,15 @@ struct PeopleWorldTests {
 
     /// A member who had come back was shown in advance by a list of the server, which did not give the same by address. In the
     /// second a member opened the letter of one epoch while that of the next came, and deleted both. In the third the founder was
-    /// gone, and links of his that nobody could confirm had been taken long before the one that waited.
+    /// gone, and links of his that nobody could confirm had been taken long before the one that waited. In the fourth an epoch was
+    /// opened by who lacked the key of the one before, and what had been sealed under that stayed closed to others. In the fifth
+    /// somebody left while a person decided about it.
     @Test(
         "a world that failed once does so no more",
-        arguments: [7_766_419_129_900_547_835, 3_310_313_491_629_317_689, 7_673_486_271_583_686_521])
+        arguments: [
+            7_766_419_129_900_547_835, 3_310_313_491_629_317_689, 7_673_486_271_583_686_521, 6_511_387_926_221_558_903,
+            7_951_906_996_728_344_713,
+        ])
     func mended(seed: UInt64) throws { try PeopleWorld.run(SeededGenerator(seed: seed)) }
 
     /// What the world says of a fault, in the first of some worlds that meets it.

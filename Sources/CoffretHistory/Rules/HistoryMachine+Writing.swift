@@ -114,7 +114,8 @@ extension HistoryMachine {
             unconfirmed: members.unconfirmedLinks(spokenForBy: account))
     }
 
-    /// Section 8, Keys: whether an hour passed since a link whose key nobody gave, so that another epoch is opened.
+    /// Section 8, Keys: whether an hour passed since a link whose key nobody gave, or whose history object lacks keys that are
+    /// here, so that another epoch is opened.
     package mutating func lacksKey(ofEpoch epoch: UInt32, now: Milliseconds) -> Bool {
         waits.passed(3_600_000, for: .key(epoch: epoch), now: now)
     }

@@ -35,6 +35,8 @@ package struct LinkWriter {
     private let keys: any LogKeyring
     /// Somebody is about to be added: a new epoch needs a history object also where the account is alone.
     package var isShared = false
+    /// The newest history object lacks keys that are here: another epoch brings them.
+    package var bringsKeys = false
 
     /// - Returns: nil before the vault's foundation is here.
     package init?(repository: LogRepository, chains: FollowedChains, keys: any LogKeyring) {
@@ -73,7 +75,7 @@ package struct LinkWriter {
             let links = try planned.due()
             let byteCount = mayBeLarge ? try repository.byteCountBehindBase(of: machine) : 0
             let isRootDue = machine.isRootDue(now: now, byteCount: byteCount)
-            let lacksKey = lacksOwn && machine.lacksKey(ofEpoch: newest, now: now)
+            let lacksKey = (lacksOwn || bringsKeys) && machine.lacksKey(ofEpoch: newest, now: now)
             let state = planned.members.newestState
             let isEpochDue = state.oldestEpoch > state.epoch
             let isPressing = !links.closings.isEmpty || !links.ends.isEmpty || links.betterRoot || isEpochDue
