@@ -27,7 +27,8 @@ const until = (holds, seconds = 120) => new Promise((resolve, fail) => {
 });
 
 const at = (selector) => document.querySelector(selector);
-const hasRows = () => at(".rows .item .title") !== null && ![...document.querySelectorAll(".rows .item")].some((row) => row.querySelector(".unseen"));
+/** Whether the row at the top of the view is there, which is the row of another place before the scroll is told of. */
+const hasRows = () => document.getElementById(`row-${Math.floor(at(".rows").scrollTop / 88)}`) !== null;
 
 async function measureAll() {
   const figures = { engine: navigator.userAgent };

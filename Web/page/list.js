@@ -8,14 +8,24 @@ import { say, state, tell } from "./state.js";
 import { counted, kindWords, number, when, words } from "./words.js";
 import { newItem } from "./item.js";
 
-/** Rows of one request: more than a window shows, and no more than it may have to wait for. */
-const pageSize = 20;
-const pageCountMax = 150;
+/** Rows of one request, unless more are seen: no more than it may have to wait for. */
+const requestSize = 20;
+const itemCountMax = 3000;
 /** Engines end somewhere below 17 million pixels. */
 const heightMax = 13_000_000;
 
-/** @type {Map<number, any[] | Promise<void>>} */
-let pages = new Map();
+/**
+ * What is known of the list, by its place in it.
+ * @type {Map<number, any>}
+ */
+let items = new Map();
+/** Whether rows are asked for that this list has not had yet: one request at a time, the next for what is seen then. */
+let isFetching = false;
+/**
+ * The nodes of rows by all that they show. A row that shows the same stays the same node, which is not laid out and painted again.
+ * @type {Map<string, HTMLElement>}
+ */
+let shown = new Map();
 let total = 0;
 let serial = 0;
 let sumText = "";
@@ -71,8 +81,8 @@ input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (event.key === "Escape") { if (input.value) { input.value = ""; search(); } else { rows.focus(); } }
 });
 
-/** @param {number} offset */
-async function fetchRows(offset) {
+/** @param {number} offset @param {number} limit */
+async function fetchRows(offset, limit) {
   const { query, view, vault } = state;
   if (view.special === "conflicts" && !query) {
     const found = await ask("conflict.list", { vault });
@@ -80,10 +90,10 @@ async function fetchRows(offset) {
     return { rows: offset ? [] : found.items.map((/** @type {any} */ item) => ({ ...item, tags: [], snippet: labels(item) })), total: found.items.length };
   }
   if (query) {
-    const found = await ask("item.search", { query, vault, limit: pageSize, offset, marksMatches: true });
+    const found = await ask("item.search", { query, vault, limit, offset, marksMatches: true });
     return { rows: found.hits, total: found.total, corrections: found.didYouMean };
   }
-  const found = await ask("item.list", { vault, ...view.filter, order: state.order, limit: pageSize, offset, givesExcerpts: true });
+  const found = await ask("item.list", { vault, ...view.filter, order: state.order, limit, offset, givesExcerpts: true });
   return { rows: found.items, total: found.total };
 }
 
@@ -109,11 +119,13 @@ async function askInTurn() {
 /** @param {{ keepsPlace: boolean, began: number }} options */
 async function load(options) {
   const own = serial;
-  const first = options.keepsPlace ? Math.floor(firstSeen() / pageSize) : 0;
+  const { from, count } = wantedRows(options.keepsPlace ? firstSeen() : 0);
   let found;
-  try { found = await fetchRows(first * pageSize); } catch (error) { if (own === serial) tell("failed"), fail(error); return; }
+  try { found = await fetchRows(from, count); } catch (error) { isFetching = false; if (own === serial) tell("failed"), fail(error); return; }
   if (own !== serial) return;
-  pages = new Map([[first, found.rows]]);
+  items = new Map();
+  isFetching = false;
+  keep(from, found.rows);
   total = found.total;
   corrections = found.corrections ?? [];
   const isSearch = state.query !== "";
@@ -135,22 +147,37 @@ function fail(error) { tell(/** @type {any} */ (error)?.code === "agent.store.lo
 
 const firstSeen = () => Math.max(0, Math.floor((rows.scrollTop * scale()) / rowHeight()));
 
-/** @param {number} number */
-function row(number) {
-  const key = Math.floor(number / pageSize);
-  const page = pages.get(key);
-  if (Array.isArray(page)) return page[number % pageSize];
-  if (!page) {
-    const own = serial;
-    pages.set(key, fetchRows(key * pageSize).then((found) => {
-      if (own !== serial) return;
-      pages.set(key, found.rows);
-      if (pages.size > pageCountMax) pages.delete([...pages.keys()].find((other) => Math.abs(other - key) > 2) ?? -1);
-      draw();
-      if (awaited && row(awaited.index)) move(awaited.index, awaited.opens);
-    }, fail));
+/**
+ * Those that are seen, and some around them.
+ * @param {number} first
+ */
+function wantedRows(first) {
+  const from = Math.max(0, first - 4);
+  return { from, count: Math.max(requestSize, first - from + Math.ceil(rows.clientHeight / rowHeight()) + 5) };
+}
+
+/** @param {number} from @param {any[]} found */
+function keep(from, found) {
+  for (const [at, item] of found.entries()) items.set(from + at, item);
+  for (const other of items.keys()) {
+    if (items.size <= itemCountMax) break;
+    if (Math.abs(other - from) > itemCountMax / 2) items.delete(other);
   }
-  return null;
+}
+
+/** @param {number} from */
+async function fetchMore(from) {
+  if (isFetching) return;
+  isFetching = true;
+  const own = serial;
+  let found;
+  try { found = await fetchRows(from, wantedRows(from).count); } catch (error) { fail(error); }
+  if (own !== serial) return;
+  isFetching = false;
+  if (!found?.rows.length) return;
+  keep(from, found.rows);
+  draw();
+  if (awaited && items.has(awaited.index)) move(awaited.index, awaited.opens);
 }
 
 /** @param {any} item */
@@ -167,41 +194,51 @@ function excerpt(item) {
 }
 
 function draw() {
-  const seen = Math.ceil(rows.clientHeight / rowHeight());
   const first = firstSeen();
   const from = Math.max(0, first - 4);
-  const to = Math.min(total, first + seen + 5);
+  const to = Math.min(total, first + Math.ceil(rows.clientHeight / rowHeight()) + 5);
   const shift = rows.scrollTop - rows.scrollTop * scale();
-  const nodes = [];
+  const before = shown;
+  shown = new Map();
+  let missing = -1;
   for (let at = from; at < to; at++) {
-    const item = row(at);
-    const isSelected = item ? item.id === state.selected : false;
+    const item = items.get(at);
+    if (!item) { if (missing < 0) missing = at; continue; }
+    const isSelected = item.id === state.selected;
     if (isSelected && !awaited) index = at;
-    const node = el("div", {
-      class: `item ${item && item.kind !== "note" ? "other" : "note"}`, role: "option", id: `row-${at}`, "aria-selected": String(isSelected), "aria-setsize": total, "aria-posinset": at + 1,
-      // At the press: the node may be another one by the time the button is let go.
-      onmousedown: (/** @type {MouseEvent} */ event) => { if (event.button === 0) move(at, true); },
-      onclick: () => { if (row(at)?.id !== state.selected) move(at, true); },
-    }, item ? [
-      item.kind && item.kind !== "note" ? letterTile(item) : null,
-      el("div", { class: "top" }, item.isPinned ? icon("pin", "small pinned") : null, item.isLocked ? icon("lock", "small") : null,
-        el("span", { class: "title" }, marked(item.title || "Without a title", state.query ? item.titleMatches : undefined)),
-        item.modified ? el("time", { datetime: item.modified }, when(item.modified)) : null),
-      el("div", { class: "excerpt" }, excerpt(item)),
-    ] : el("span", { class: "unseen" }, "…"));
+    const changed = item.modified ? when(item.modified) : "";
+    const key = JSON.stringify([at, isSelected, state.query !== "", changed, item]);
+    const node = before.get(key) ?? rowNode(at, item, isSelected, changed);
+    node.setAttribute("aria-setsize", String(total));
     node.style.transform = `translateY(${at * rowHeight() + shift}px)`;
-    nodes.push(node);
+    shown.set(key, node);
   }
-  rows.replaceChildren(space, ...nodes);
+  const nodes = [space, ...shown.values()];
+  if (total === 0) nodes.push(el("p", { class: "none", role: "presentation" }, emptyWords()));
+  for (const node of [...rows.childNodes]) if (!nodes.includes(/** @type {HTMLElement} */ (node))) node.remove();
+  for (const [at, node] of nodes.entries()) if (rows.childNodes[at] !== node) rows.insertBefore(node, rows.childNodes[at] ?? null);
   // A list of choices has one at least.
   rows.setAttribute("role", total === 0 ? "group" : "listbox");
-  if (total === 0) rows.append(el("p", { class: "none", role: "presentation" }, emptyWords()));
   const active = nodes.find((node) => node.getAttribute("aria-selected") === "true");
   if (active) rows.setAttribute("aria-activedescendant", active.id); else rows.removeAttribute("aria-activedescendant");
+  if (missing >= 0) void fetchMore(missing);
 }
+
+/** @param {number} at @param {any} item @param {boolean} isSelected @param {string} changed @returns {HTMLElement} */
+const rowNode = (at, item, isSelected, changed) => el("div", {
+  class: `item ${item.kind === "note" ? "note" : "other"}`, role: "option", id: `row-${at}`, "aria-selected": String(isSelected), "aria-posinset": at + 1,
+  // At the press: the node may be another one by the time the button is let go.
+  onmousedown: (/** @type {MouseEvent} */ event) => { if (event.button === 0) move(at, true); },
+  onclick: () => { if (items.get(at)?.id !== state.selected) move(at, true); },
+}, item.kind && item.kind !== "note" ? letterTile(item) : null,
+  el("div", { class: "top" }, item.isPinned ? icon("pin", "small pinned") : null, item.isLocked ? icon("lock", "small") : null,
+    el("span", { class: "title" }, marked(item.title || "Without a title", state.query ? item.titleMatches : undefined)),
+    changed ? el("time", { datetime: item.modified }, changed) : null),
+  el("div", { class: "excerpt" }, excerpt(item)));
 
 function emptyWords() {
   if (!state.query) return words.nothingHere;
+  if (/(^|\s)\S{1,2}$/.test(state.query)) return "A word is found from its third letter on, or whole.";
   const near = corrections.flatMap((correction) => correction.nearest).slice(0, 3);
   return near.length ? `Nothing with these words. Near them: ${near.join(", ")}.` : "Nothing with these words.";
 }
@@ -217,7 +254,7 @@ export function move(to, opens = false) {
   const at = rows.scrollTop * scale();
   if (top < at) rows.scrollTop = top / scale();
   if (bottom > at + rows.clientHeight) rows.scrollTop = (bottom - rows.clientHeight) / scale();
-  const item = row(index);
+  const item = items.get(index);
   awaited = item ? null : { index, opens };
   if (item) { state.selected = item.id; tell("selected"); if (opens) tell("opened"); }
   draw();
@@ -236,5 +273,5 @@ rows.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
 export const redraw = () => draw();
 
 /** Nothing of the store stays in the list. */
-export function dropList() { pages = new Map(); total = 0; serial++; wanted = null; input.value = ""; rows.replaceChildren(); }
+export function dropList() { items = new Map(); shown = new Map(); total = 0; serial++; wanted = null; input.value = ""; rows.replaceChildren(); }
 export function emptySearch() { input.value = ""; clear.hidden = true; }

@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { ask, begin, forget, Locked } from "./session.js";
 import { on, say, state, tell } from "./state.js";
 import { counted, words } from "./words.js";
-import { drawSidebar, refreshSidebar, sidebar } from "./sidebar.js";
+import { drawSidebar, markCurrent, refreshSidebar, sidebar } from "./sidebar.js";
 import { dropList, emptySearch, focusRows, focusSearch, list, redraw, reload } from "./list.js";
 import { addFile, copyFromItem, dropFiles, dropItem, editFields, followChange, isUnsaved, leaveItem, newItem, openItem, pane, redrawFiles, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
 import { listenForKeys } from "./keys.js";
@@ -181,7 +181,7 @@ on("view", () => {
   app.classList.add("show-list");
 });
 on("vault", () => { state.selected = null; state.view = { name: words.allNotes, filter: { kind: "note" } }; emptySearch(); state.query = ""; quietly(showSelected()); quietly(refreshSidebar()); quietly(reload()); });
-on("query", () => drawSidebar());
+on("query", markCurrent);
 on("selected", () => quietly(showSelected()));
 on("opened", (isAtEnd) => { app.classList.remove("show-list"); quietly(showSelected({ focuses: true, isAtEnd })); });
 on("reopen", () => quietly(showSelected()));

@@ -44,14 +44,25 @@ function stepWords() {
   return sync.version && sync.version === sync.serverVersion ? { text: "In step with all devices", dot: "" } : { text: "Not compared with the server yet", dot: "wait" };
 }
 
+/**
+ * What leads to a view, and its name.
+ * @type {[HTMLElement, string][]}
+ */
+let entries = [];
+
+/** A search is in no view: its first letter changes nothing else of the pane. */
+export function markCurrent() {
+  for (const [button, name] of entries) {
+    if (state.view.name === name && !state.query) button.setAttribute("aria-current", "page"); else button.removeAttribute("aria-current");
+  }
+}
+
 /** @param {any} picture @param {string} text @param {number | null} count @param {import("./state.js").View} view @param {string} [depth] */
 function entry(picture, text, count, view, depth = "") {
-  const isCurrent = state.view.name === view.name && !state.query;
-  return el("button", {
-    type: "button", class: `nav ${depth}`, "aria-current": isCurrent ? "page" : undefined,
-    onclick: () => { state.view = view; state.query = ""; tell("view"); },
-  }, picture, el("span", { class: "label" }, text),
+  const button = el("button", { type: "button", class: `nav ${depth}`, onclick: () => { state.view = view; state.query = ""; tell("view"); } }, picture, el("span", { class: "label" }, text),
     count ? el("span", { class: view.special === "conflicts" ? "count warn" : "count" }, number(count)) : null);
+  entries.push([button, view.name]);
+  return button;
 }
 
 /** @param {any} picture @param {string} text @param {string} screen */
@@ -83,6 +94,7 @@ export function drawSidebar() {
   const scrollTop = place.querySelector(".scroll")?.scrollTop ?? 0;
   const label = (/** @type {Element} */ button) => button.querySelector(".label")?.textContent ?? button.getAttribute("aria-label");
   const focused = document.activeElement instanceof HTMLButtonElement && place.contains(document.activeElement) ? label(document.activeElement) : null;
+  entries = [];
   place.replaceChildren(
     el("label", { class: "vault" }, el("span", { class: "crest" }, icon("chest", "large")),
       el("span", { class: "grow" }, el("span", { class: "unseen" }, words.vault),
@@ -114,6 +126,7 @@ export function drawSidebar() {
     el("div", { class: "foot" },
       el("span", { class: "step" }, el("span", { class: `dot ${step.dot}` }), step.text),
       iconButton("lock", words.lockNow, () => tell("lock"))));
+  markCurrent();
   const scroll = place.querySelector(".scroll");
   if (scroll) scroll.scrollTop = scrollTop;
   if (focused !== null) [...place.querySelectorAll("button")].find((button) => label(button) === focused)?.focus();
