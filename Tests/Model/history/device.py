@@ -95,7 +95,7 @@ class Knowledge:
         a = s.links[k].signer[0]
         for c in range(k + 1, end):
             C = s.links[c]
-            if a not in C.confirms and C.change.get(a, 0) is not None:
+            if a not in C.confirms and (C.change.get(a, 0) is not None or C.leaves):
                 continue
             if C.signer[0] != a and s.links[k - 1].roles.get(C.signer[0]) != 1:
                 continue
