@@ -3,7 +3,7 @@
 
 Usage: page_window.py ADDRESS PICTURES
 """
-import json, sys
+import datetime, json, re, sys
 
 from page_person import Person, check, sync_playwright
 
@@ -44,7 +44,7 @@ with sync_playwright() as playwright:
         asked.append(request)
         played = {
             "front.hello": lambda: {"front": "window", "version": "0.1.0", "store": "store", "refuses": []},
-            "device.list": lambda: {"devices": devices}, "device.follow": lambda: {"requests": [{"id": "81b852f904aac731", "since": hour}]},
+            "device.list": lambda: {"devices": devices}, "device.follow": lambda: {"requests": [{"id": "81b852f904aac731", "since": (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=12)).isoformat()}]},
             "sync.read": lambda: {"vaults": [synced], "listening": True}, "password.audit": lambda: audit,
             "device.approve": lambda: {"id": "e5", "name": "tablet"}, "settings.edit": lambda: {"syncs": True, "opensWhenAsked": False, **fields},
             "front.choose": lambda: {"ticket": "f" * 32, "name": "Backup"}, "front.progress": lambda: {"done": 3, "total": 4},
@@ -162,8 +162,15 @@ with sync_playwright() as playwright:
     check("which is behind", "is behind" in person.text(".pane"))
     screen("devices")
     page.get_by_role("button", name="Let it in").click()
-    wait("the sheet", "document.querySelector('dialog[open] input')?.value === '81b8 52f9'")
+    wait("the sheet", "document.querySelector('dialog[open]')?.innerText.includes('81b8 52f9')")
+    check("it says how long there is", re.search(r"Good for \d more minutes|Its time is nearly over", person.text("dialog")) is not None, person.text("dialog"))
     screen("pair")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Add a device").click()
+    check("a number can be typed", evaluate("document.activeElement.id") == "pairing-number")
+    screen("pair-number")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Let it in").click()
     page.locator("dialog").get_by_role("button", name="Let it in").click()
     wait("it is in", "document.querySelector('dialog') === null && document.querySelector('.toast')?.innerText.includes('tablet')")
     check("its number went without spaces", [each["with"] for each in asked if each["do"] == "device.approve"] == [{"pairing": "81b852f9"}])

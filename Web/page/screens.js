@@ -59,39 +59,67 @@ async function lookForRequests(place) {
     const news = await ask("device.follow", {});
     if (!news.requests.length) return;
     place.append(el("h2", { class: "sub" }, "Asks to join"), el("ul", { class: "card" }, news.requests.map((/** @type {any} */ request) =>
-      fact(icon("laptop"), el("span", { class: "mono" }, grouped(request.id.slice(0, 8))), `since ${when(request.since)}`,
-        el("button", { type: "button", class: "button small", onclick: () => addDevice(request.id.slice(0, 8)) }, "Let it in")))));
+      waitingDevice(request, el("button", { type: "button", class: "button small", onclick: () => addDevice(request) }, "Let it in")))));
   } catch (error) { place.append(el("p", { class: "dim" }, `Who asks to join is not known: ${String(/** @type {any} */ (error).message)}.`)); }
 }
 
 /** @param {string} digits */
 const grouped = (digits) => digits.replace(/(.{4})(?=.)/g, "$1 ");
 
-/** @param {string} [number] */
-function addDevice(number = "") {
-  const input = el("input", { class: "text-input mono", id: "pairing-number", value: grouped(number), autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
-  const state_ = el("p", { class: "dim", role: "status" }, "");
+/** Minutes that an attempt has. */
+const pairingMinutes = 10;
+
+/** @param {{ id: string, since: string }} request @param {...any} actions */
+const waitingDevice = (request, ...actions) => fact(icon("laptop"), el("span", { class: "mono" }, grouped(request.id.slice(0, 8))), `since ${when(request.since)}`, ...actions);
+
+/** @param {string} title @param {string} text @param {string} [digits] places of a code, which no page gets */
+const pairingStep = (title, text, digits = "") => el("li", {}, el("b", {}, title), el("small", { class: "dim" }, text),
+  el("span", { class: "digits", "aria-hidden": "true" }, [...digits].map((digit) => el("span", {}, digit))));
+
+/** @param {{ id: string, since: string }} [request] of the device that is to be let in; without one its number is typed */
+function addDevice(request) {
+  const input = el("input", { class: "text-input mono", id: "pairing-number", value: request ? request.id.slice(0, 8) : "", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
+  const typed = [el("label", { for: "pairing-number", class: "dim small" }, "Its whole number, or the text of its picture. With the text no codes are needed."), input];
+  const shows = el("div", { class: "shows" }, request ? [el("ul", { class: "card" }, waitingDevice(request)),
+    el("button", { type: "button", class: "link", onclick: () => { input.value = ""; shows.replaceChildren(...typed); input.focus(); } }, "Type another number")] : typed);
+  const said = el("p", { class: "dim small grow", role: "status" }, request ? goodFor(request.since) : "");
   const dialog = sheet("Add a device", (close) => [
-    el("p", { class: "dim" }, "On the new computer, coffret open joins your devices: it shows a number, or the text of a picture (QR code). Let it in only if you began this yourself."),
+    el("p", { class: "dim" }, request ? "One asks to join. Let it in only if you began this yourself and its number begins with the same eight digits."
+      : "On the new computer, coffret open joins your devices. Let it in only if you began this yourself."),
     el("form", { class: "form", onsubmit: async (/** @type {Event} */ event) => {
       event.preventDefault();
       const pairing = input.value.replace(/\s/g, "");
       button.disabled = true;
-      state_.textContent = "Coffret asks for your passphrase and for the codes in a window of its own.";
+      said.textContent = "Coffret asks in windows of its own.";
       try {
         const approved = await ask("device.approve", pairing ? { pairing } : {});
         close();
         toast(`${approved.name} is in.`);
         tell("view");
-      } catch (error) { state_.textContent = `It is not let in: ${String(/** @type {any} */ (error).message)}.`; }
+      } catch (error) {
+        const { message, hint = "" } = /** @type {any} */ (error);
+        // The first digits find a device alone that knows the name of the account; other hints name commands or what to do.
+        const more = /^[0-9a-f]{1,31}$/i.test(pairing) ? "Type its whole number." : /coffret /.test(hint) ? "" : hint && `${hint[0].toUpperCase()}${hint.slice(1)}.`;
+        said.textContent = `It is not let in: ${message}. ${more}`;
+        input.focus();
+      }
       button.disabled = false;
     } },
-      el("div", { class: "form-line" }, el("label", { for: "pairing-number" }, "Its number, the first eight digits of it, or the text of its picture"), input),
-      state_,
-      el("div", { class: "row end" }, el("button", { type: "button", class: "button", onclick: close }, words.cancel), el("button", { type: "submit", class: "button primary" }, "Let it in"))),
-  ]);
+      el("div", { class: "pairing" },
+        el("div", {}, el("h3", {}, "It shows"), shows),
+        el("ol", { class: "steps" }, pairingStep("1. Your passphrase", "Coffret asks for it, and for the code, in windows of its own."),
+          pairingStep("2. Type the code that it shows", "Six digits. One try, so take your time.", "······"),
+          pairingStep("3. Then type this one there", "Shown once the first was right. Somebody in between has one guess in a million.", "······"))),
+      el("div", { class: "row end" }, said, el("button", { type: "button", class: "button", onclick: close }, words.cancel), el("button", { type: "submit", class: "button primary" }, "Let it in"))),
+  ], { isWide: true });
   const button = /** @type {HTMLButtonElement} */ (dialog.querySelector(".primary"));
-  input.focus();
+  if (request) button.focus(); else input.focus();
+}
+
+/** @param {string} since when an attempt began */
+function goodFor(since) {
+  const minutes = Math.floor(pairingMinutes - (Date.now() - Date.parse(since)) / 60_000);
+  return minutes >= 1 ? `Good for ${counted(minutes, "more minute", "more minutes")}.` : "Its time is nearly over: begin again on the new device.";
 }
 
 // Settings
