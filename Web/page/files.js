@@ -48,6 +48,8 @@ export async function giveToFront(file) {
   if (file.size > byteCountMax) throw new Error(`a file of ${byteWords(file.size)} goes in by commands alone`);
   const { ticket } = await ask("front.hold");
   try {
+    // One that is not there has no bytes either, and says so when it is read.
+    if (file.size === 0) await file.arrayBuffer().catch(() => { throw new Error("this file is not there, or cannot be read"); });
     for (let at = 0; at < file.size; at += pieceByteCount) {
       const bytes = new Uint8Array(await file.slice(at, at + pieceByteCount).arrayBuffer());
       await ask("front.put", { ticket, bytes: base64(bytes) });
