@@ -22,7 +22,8 @@ from compare import COFFRET, PASSPHRASE, PRODUCTS, ROOT, Store, judged, measured
 
 COUNT = int(os.environ.get("COFFRET_BENCH_NOTES", "100000"))
 #: With these `coffret open` starts the window.
-WIPING = {"GLIBC_TUNABLES": "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0", "G_SLICE": "always-malloc", "Malloc": "1"}
+TUNED = ["perturb=165", "tcache_count=0", "mmap_threshold=33554432", "trim_threshold=67108864"]
+WIPING = {"GLIBC_TUNABLES": ":".join(f"glibc.malloc.{each}" for each in TUNED), "G_SLICE": "always-malloc", "Malloc": "1"}
 SCREEN_WORDS = ["garden", "meadow", "copper", "river", "lantern", "harbour", "violet", "thunder"]
 
 
