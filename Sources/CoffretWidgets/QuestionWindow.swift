@@ -24,7 +24,7 @@ package struct Question {
     package var asker: String?
     /// True for a secret that the person chooses, which is typed twice.
     package var isTypedTwice = false
-    /// True for a secret that may be looked at while it is typed.
+    /// True for digits that another screen shows: they are seen while they are typed.
     package var isPeeked = false
     /// Digits that the person types elsewhere.
     package var code: String?
@@ -68,7 +68,8 @@ package struct Question {
         .question { padding: 26px 28px 24px 28px; }
         .title { font-size: 1.25em; font-weight: 700; }
         .description { opacity: .85; }
-        .digits { font-family: "JetBrains Mono", monospace; font-size: 1.9em; }
+        .digits { font-family: "JetBrains Mono", monospace; font-size: 1.9em; letter-spacing: .15em; }
+        label.digits { background: #dcefeb; color: #11695c; border-radius: 8px; padding: 8px 4px 8px 16px; }
         .asker { font-size: .88em; opacity: .7; }
         .complaint { color: #c2332a; font-weight: 600; }
         passwordentry { min-height: 38px; }
@@ -111,6 +112,7 @@ package struct Question {
         if let code = question.code {
             let digits = Widget.label(TextWidth.displaySafe(code), style: "digits")
             unsafe gtk_label_set_selectable(digits.opaque, 1)
+            unsafe gtk_label_set_wrap(digits.opaque, 0)
             parts.append(digits)
         }
         parts.append(complaint)
@@ -145,7 +147,11 @@ package struct Question {
         unsafe gtk_label_set_xalign(label.opaque, 0)
         // A screen reader says it at the entry.
         unsafe gtk_label_set_mnemonic_widget(label.opaque, entry.widget)
-        unsafe gtk_password_entry_set_show_peek_icon(entry.opaque, question.isPeeked ? 1 : 0)
+        if question.isPeeked {
+            let text = unsafe UnsafeMutableRawPointer(gtk_editable_get_delegate(entry.opaque)!)
+            unsafe gtk_text_set_visibility(text.assumingMemoryBound(to: GtkText.self), 1)
+            entry.add(style: "digits")
+        }
         return [label, entry]
     }
 

@@ -41,7 +41,8 @@ final class Attendant: PageAttendant {
         var words = Question()
         words.kind = .message
         words.title = "Let a device in"
-        words.description = "Type this code on the new device. It is in once the code was right there."
+        words.description =
+            "Type this code on the new device, which is in once it was right there. Somebody in between has one guess in a million."
         words.code = code
         asked = QuestionWindow(words, over: parent) { [unowned self] _ in remove() }
         asked?.show()
@@ -65,6 +66,7 @@ final class Attendant: PageAttendant {
             words.prompt = question.text
             // A code is no secret to the person in front of two screens.
             words.isPeeked = question.kind == .code
+            if words.isPeeked { words.description = "Six digits. One try, so take your time." }
             words.isTypedTwice = question.kind == .newNotePassphrase || question.kind == .newPIN
         } else {
             words.title = "Coffret asks"

@@ -15,18 +15,30 @@ internal import Glibc
     private var done: ((String?) -> Void)?
 
     /// - Parameter name: what the file is called unless the person says otherwise.
-    init(_ kind: FrontRequest.Choice, name: String, over parent: Widget) {
-        self.kind = kind
+    convenience init(_ kind: FrontRequest.Choice, name: String, over parent: Widget) {
         let (title, action, accept) =
             switch kind {
             case .folder: ("Take in a folder", GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER, "Take in")
             case .target: ("Write into a folder", GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER, "Write here")
             case .file, .dropped: ("Save the file", GTK_FILE_CHOOSER_ACTION_SAVE, "Save")
             }
-        unsafe dialog = gtk_file_chooser_native_new(title, parent.window, action, accept, "Cancel")!
+        self.init(kind, title, action, accept, over: parent)
         if kind == .file, !name.isEmpty {
             unsafe gtk_file_chooser_set_current_name(dialog, PathText.name(of: name))
         }
+    }
+
+    /// Asks for a folder that is there.
+    convenience init(title: String, accept: String, over parent: Widget) {
+        self.init(.folder, title, GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER, accept, over: parent)
+    }
+
+    private init(
+        _ kind: FrontRequest.Choice, _ title: String, _ action: GtkFileChooserAction, _ accept: String,
+        over parent: Widget
+    ) {
+        self.kind = kind
+        unsafe dialog = gtk_file_chooser_native_new(title, parent.window, action, accept, "Cancel")!
     }
 
     deinit { unsafe g_object_unref(UnsafeMutableRawPointer(dialog)) }

@@ -1,5 +1,5 @@
-// The window of a computer without a store: a first vault, or one more device of an account. Invariant: no page is here, so that this
-// process may reach a server by the program that it runs; the window of the store is another start of it.
+// The window of a computer without a store: a first vault, one more device of an account, or a backup. Invariant: no page is here,
+// so that this process may reach a server by the program that it runs; the window of the store is another start of it.
 
 internal import CGTK
 internal import CoffretBase
@@ -21,29 +21,37 @@ internal import Glibc
     private let fingerprint = unsafe Widget(gtk_entry_new())
     private let showsPicture = unsafe Widget(
         gtk_check_button_new_with_label("Show a picture (QR code), so that no code is typed"))
-    private let complaint = Widget.label("", style: "complaint")
-    private let joinComplaint = Widget.label("", style: "complaint")
+    /// What was wrong stands below the button that was pressed.
+    private let complaints = Dictionary(
+        uniqueKeysWithValues: Way.allCases.map { ($0, Widget.label("", style: "complaint")) })
     private let picture = unsafe Widget(gtk_picture_new())
     private let howTo = Widget.label("", style: "dim")
     private let number = Widget.label("", style: "number")
-    private let codeWords = Widget.label("", style: "dim")
+    private let codeWords = Widget.label("Type this code there", style: "step")
     private let code = Widget.label("", style: "code")
+    private let answerWords = Widget.label("Then type the code that it shows", style: "step")
     private let answer = unsafe Widget(gtk_entry_new())
     private let state = Widget.label("", style: "dim")
     private var making: StoreMaking?
     private var unlocking: StoreUnlocking?
+    private var choice: FileChoice?
     private var isMade = false
-    private var isJoining = false
+    private var way = Way.making
+
+    private enum Way: CaseIterable { case making, joining, restoring }
 
     static let style = """
         .start { background: radial-gradient(circle at top, #24433e, #101817); color: #e3ecea; }
         .start entry, .start passwordentry { min-height: 36px; border-radius: 8px; }
         .start .number, .start .code { font-family: "JetBrains Mono", monospace; }
-        .start .number { font-size: 1.15em; }
-        .start .code { font-size: 2em; color: #8fdcc9; }
+        .start .dialogue .title { font-size: 1.8em; }
+        .start .number { font-size: 1.25em; }
+        .start .step { font-weight: 600; }
+        .start .code, .start entry.answer { font-size: 1.7em; letter-spacing: .15em; }
+        .start .code { color: #a8ecd9; background: rgba(255,255,255,.1); border-radius: 8px; padding: 8px 8px 8px 20px; }
         .start .paper { background: #ffffff; border-radius: 14px; padding: 14px; }
         .start .complaint { color: #ff9b8f; }
-        .start .or { margin-top: 22px; font-weight: 600; }
+        .start .or { margin-top: 14px; font-weight: 600; }
         .start button { background: #2d4745; color: #e3ecea; border-radius: 8px; }
         .start button.accept { background: #11695c; color: #ffffff; }
 
@@ -108,6 +116,9 @@ internal import Glibc
         passphrase.on("activate") { [unowned self] in _ = unsafe gtk_widget_grab_focus(again.widget) }
         again.on("activate") { [unowned self] in makeVault() }
         for entry in [address, account, fingerprint] { entry.on("activate") { [unowned self] in self.join() } }
+        let restore = Widget.button("Choose the folder of your backups", style: "accept") { [unowned self] in
+            self.restore()
+        }
         let parts: [[Widget]] = [
             [.label("There is no vault here yet", style: "title")],
             [
@@ -115,42 +126,63 @@ internal import Glibc
                     "Choose a passphrase for this computer. Five random words are strong and easy to type.",
                     style: "dim")
             ],
-            labelled("Passphrase", passphrase), labelled("Again", again), [make, complaint],
+            labelled("Passphrase", passphrase), labelled("Again", again), [make] + complaint(of: .making),
             [.label("Or bring in the vaults of your other devices:", style: "or")],
             labelled("Address of their server, such as https://vault.example", address),
             labelled("Name of the account, so that they are told of this one (may be left out)", account),
             labelled("Fingerprint of the server's key, if no authority has signed for it", fingerprint),
-            [showsPicture, join, joinComplaint],
+            [showsPicture, join] + complaint(of: .joining),
+            [.label("Or put back a backup, whose passphrase you type above:", style: "or")],
+            [restore] + complaint(of: .restoring),
         ]
         return .box(GTK_ORIENTATION_VERTICAL, spacing: 8, parts.flatMap(\.self))
     }
 
+    private func complaint(of way: Way) -> [Widget] {
+        let label = complaints[way]
+        if let label { show([label], false) }
+        return label.map { [$0] } ?? []
+    }
+
     private func dialogue() -> Widget {
         let cancel = Widget.button("Cancel") { [unowned self] in end("") }
-        for label in [number, howTo, codeWords, code, state] { unsafe gtk_label_set_xalign(label.opaque, 0) }
+        for label in [number, howTo, codeWords, code, answerWords, state] {
+            unsafe gtk_label_set_xalign(label.opaque, 0)
+            unsafe gtk_label_set_justify(label.opaque, GTK_JUSTIFY_LEFT)
+        }
+        // As wide as what they say.
+        for part in [number, code, cancel] {
+            unsafe gtk_widget_set_hexpand(part.widget, 0)
+            unsafe gtk_widget_set_halign(part.widget, GTK_ALIGN_START)
+        }
         for label in [number, code] { unsafe gtk_label_set_selectable(label.opaque, 1) }
-        unsafe gtk_entry_set_placeholder_text(answer.entry, "Code of the other device")
+        unsafe gtk_label_set_wrap(code.opaque, 0)
+        unsafe gtk_label_set_mnemonic_widget(answerWords.opaque, answer.widget)
+        answer.add(style: "answer")
         answer.on("activate") { [unowned self] in give() }
         let title = Widget.label("Join your devices", style: "title")
         unsafe gtk_label_set_xalign(title.opaque, 0)
         let words = Widget.box(
-            GTK_ORIENTATION_VERTICAL, spacing: 12, [title, howTo, number, codeWords, code, answer, state, cancel])
+            GTK_ORIENTATION_VERTICAL, spacing: 12,
+            [title, howTo, number, codeWords, code, answerWords, answer, state, cancel])
         unsafe gtk_widget_set_valign(words.widget, GTK_ALIGN_CENTER)
         unsafe gtk_widget_set_size_request(words.widget, 420, -1)
         picture.add(style: "paper")
         unsafe gtk_widget_set_valign(picture.widget, GTK_ALIGN_CENTER)
-        return .box(GTK_ORIENTATION_HORIZONTAL, spacing: 40, [picture, words])
+        let whole = Widget.box(GTK_ORIENTATION_HORIZONTAL, spacing: 40, [picture, words])
+        whole.add(style: "dialogue")
+        return whole
     }
 
     // MARK: Making
 
     private func makeVault() {
-        isJoining = false
+        way = .making
         begin(["init", "--no-recovery", "--store", store])
     }
 
     private func join() {
-        isJoining = true
+        way = .joining
         let (url, name, key) = (text(of: address), text(of: account), text(of: fingerprint))
         guard !url.isEmpty else { return complain("The address of the server is missing.", at: address) }
         var words = ["device", "pair", "--store", store]
@@ -160,13 +192,28 @@ internal import Glibc
         begin(words + [url])
     }
 
+    private func restore() {
+        way = .restoring
+        guard unsafe strlen(gtk_editable_get_text(passphrase.opaque)!) > 0 else {
+            return complain("The passphrase of the backup is missing.", at: passphrase)
+        }
+        let choice = FileChoice(title: "The folder of your backups", accept: "Put it back", over: window)
+        self.choice = choice
+        choice.show { [unowned self] folder in
+            self.choice = nil
+            if let folder { begin(["backup", "restore", folder, "--store", store]) }
+        }
+    }
+
     private func begin(_ words: [String]) {
         guard making == nil, unlocking == nil else { return }
         let (first, second) = unsafe (gtk_editable_get_text(passphrase.opaque), gtk_editable_get_text(again.opaque))
         guard unsafe strlen(first!) > 0 else {
             return complain("An empty passphrase protects nothing.", at: passphrase)
         }
-        guard unsafe strcmp(first!, second!) == 0 else { return complain("These are not the same.", at: passphrase) }
+        // That of a backup was chosen before.
+        let isSame = unsafe strcmp(first!, second!) == 0
+        guard isSame || way == .restoring else { return complain("These are not the same.", at: passphrase) }
         complain("One moment …", isFault: false, at: nil)
         do {
             making = try StoreMaking(words, passphrase: passphrase) { [unowned self] step in take(step) }
@@ -179,13 +226,14 @@ internal import Glibc
         switch step {
         case .waiting(let pairing): show(pairing)
         case .code(let text):
-            codeWords.say("Type this code there")
             code.say(text)
+            show([codeWords, code], true)
             state.say("Waiting for the other device …")
         case .asks:
-            unsafe gtk_widget_set_visible(answer.widget, 1)
-            state.say("Then it shows a code, which is typed here. There is one try.")
+            show([answerWords, answer], true)
+            state.say("It shows it once the first was right there. Six digits, and one try.")
             _ = unsafe gtk_widget_grab_focus(answer.widget)
+            unsafe gtk_label_select_region(number.opaque, 0, 0)
         case .made:
             making = nil
             isMade = true
@@ -205,12 +253,15 @@ internal import Glibc
                 ? "On a device that is in: Devices, Add a device. It takes the text of this picture:"
                 : "On a device that is in: Devices, Add a device. It takes this number:")
         number.say(isScanned ? pairing : Self.grouped(pairing))
-        for label in [codeWords, code] { label.say("") }
-        unsafe gtk_widget_set_visible(answer.widget, 0)
+        show([codeWords, code, answerWords, answer], false)
         state.say("Waiting for the other device …")
         unsafe gtk_stack_set_visible_child_name(stack.opaque, "dialogue")
         // It has the keyboard, and would stand there as if it were chosen.
         unsafe gtk_label_select_region(number.opaque, 0, 0)
+    }
+
+    private func show(_ parts: [Widget], _ isShown: Bool) {
+        for part in parts { unsafe gtk_widget_set_visible(part.widget, isShown ? 1 : 0) }
     }
 
     private static func grouped(_ digits: String) -> String {
@@ -254,13 +305,14 @@ internal import Glibc
         unsafe gtk_widget_set_sensitive(answer.widget, 1)
         unsafe gtk_editable_set_text(answer.opaque, "")
         unsafe gtk_stack_set_visible_child_name(stack.opaque, "form")
-        complain(words, at: passphrase)
+        complain(words, at: way == .joining ? address : passphrase)
     }
 
     private func complain(_ words: String, isFault: Bool = true, at entry: Widget?) {
-        // Below the button that was pressed.
-        complaint.say(isJoining ? "" : words, isFault: isFault)
-        joinComplaint.say(isJoining ? words : "", isFault: isFault)
+        for (other, label) in complaints {
+            label.say(words, isFault: isFault)
+            show([label], other == way && !words.isEmpty)
+        }
         if let entry { _ = unsafe gtk_widget_grab_focus(entry.widget) }
     }
 

@@ -108,8 +108,12 @@ final class StoreMaking {
             guard let error = (try? JSONValue(parsing: Array(line)))?["error"],
                 let message = error["message"]?.string
             else { continue }
-            let sentence = message.prefix(1).uppercased() + message.dropFirst() + "."
-            return TextWidth.displaySafe([sentence, error["hint"]?.string].compactMap(\.self).joined(separator: "\n"))
+            let sentences = [message, error["hint"]?.string].compactMap(\.self).map { words in
+                // A command stays as it is typed.
+                let first = words.hasPrefix("coffret ") ? String(words.prefix(1)) : words.prefix(1).uppercased()
+                return "\(first)\(words.dropFirst())."
+            }
+            return TextWidth.displaySafe(sentences.joined(separator: " "))
         }
         return "It was not made: coffret ended without a word."
     }

@@ -66,6 +66,27 @@ struct DesktopStartWindowTests {
         #expect(!memory.contains(Array(CoffretRunner.passphrase.utf8)))
     }
 
+    @Test("a backup is put back by its passphrase, which is typed once, and the folder that the person chooses")
+    func restored() throws {
+        let old = try CoffretRunner()
+        try old.makeStore()
+        try old.makeNote("# Tomatoes\n\nsown on 14 April\n")
+        let backups = old.folder.file("backups")
+        try old.succeed("backup", "create", backups)
+
+        let newcomer = try Newcomer()
+        let screen = newcomer.screen
+        try screen.window("^Coffret$")
+        try screen.type(CoffretRunner.passphrase)
+        // Its button is the last of the window.
+        try screen.press("shift+Tab", "space")
+        try screen.window("^The folder of your backups$")
+        try screen.type(backups)
+        try screen.press("Return")
+        _ = try newcomer.report()
+        #expect(try newcomer.agent.succeed("show", "Tomatoes").contains("14 April"))
+    }
+
     @Test(
         "a second device joins by the picture (QR code) that its window shows",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/zbarimg"), "needs zbarimg"))
