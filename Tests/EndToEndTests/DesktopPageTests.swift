@@ -114,6 +114,8 @@ struct DesktopPageTests {
         defer { page.end() }
         let pictures = SharedData.packageRoot.appendingPathComponent(".build/pictures").path
         let folder = page.agent.runner.folder.file("brought")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try page.agent.succeed("export", "--yes", "--format", "json", folder + "/whole.json")
         let used = try ProcessRunner.run(
             Self.python, [Self.script("page_files.py"), page.address, pictures, folder], timeoutSeconds: 600)
         #expect(used.exitCode == 0, "\(used.text.suffix(600))\n\(used.errorText.suffix(1_200))")

@@ -131,6 +131,10 @@ with sync_playwright() as playwright:
     wait("they are in", "[...document.querySelectorAll('.report')].some((card) => card.querySelector('h2').innerText === '2 texts' && /2 items are in /.test(card.innerText))")
     choose(page.get_by_role("button", name="Choose files"), texts)
     wait("a second time nothing is new", "[...document.querySelectorAll('.report')].some((card) => card.querySelector('h2').innerText === '2 texts' && /Nothing new/.test(card.innerText))")
+    choose(page.get_by_role("button", name="Choose files"), [os.path.join(folder, "whole.json")])
+    wait("a full export is told", "document.querySelector('.report').innerText.includes('It comes into a vault that is empty')")
+    page.get_by_role("button", name="Take in all of it").click()
+    wait("this vault is not", "document.querySelector('.report').innerText.includes('can only go into an empty vault')")
     check("a tab exports nothing", page.get_by_role("button", name="Choose a folder").count() == 0)
 
     # Devices and settings.

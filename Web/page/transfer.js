@@ -120,12 +120,15 @@ async function look(name, size, take) {
   };
   try {
     ticket = await take();
-    const found = await carried("front.import", { ticket, vault, isDryRun: true }, bar);
-    const items = found.items;
-    const count = items ? items.imported + items.updated + items.conflicts : found.everything.items;
+    // A full export is taken in as a whole, and cannot be looked at before.
+    const { items } = await carried("front.import", { ticket, vault, isDryRun: true }, bar).catch((error) => {
+      if (!String(error?.message).endsWith("isDryRun")) throw error;
+      return {};
+    });
+    const count = items ? items.imported + items.updated + items.conflicts : 1;
     const what = formatWords(items?.format);
     bar.max = 1; bar.value = 1;
-    title.textContent = count ? `Ready to take in ${counted(count, "item", "items")}` : "Nothing new: all of it is here already";
+    title.textContent = !items ? "All of a vault, with its history. It comes into a vault that is empty" : count ? `Ready to take in ${counted(count, "item", "items")}` : "Nothing new: all of it is here already";
     more.textContent = `${what}${items ? ` · ${byteWords(items.byteCount)}` : ""}, nothing was written yet`;
     say(title.textContent);
     if (items) body.replaceChildren(reportTable(items));
@@ -146,7 +149,7 @@ async function look(name, size, take) {
         tell("saved");
       } catch (error) { failed(error); }
     };
-    actions.replaceChildren(...[count ? button(`Take in ${counted(count, "item", "items")}`, "primary", run) : null, button(count ? "Cancel" : "Close", "", () => { card.remove(); drop(); })].filter(Boolean));
+    actions.replaceChildren(...[count ? button(items ? `Take in ${counted(count, "item", "items")}` : "Take in all of it", "primary", run) : null, button(count ? "Cancel" : "Close", "", () => { card.remove(); drop(); })].filter(Boolean));
   } catch (error) { failed(error); }
 }
 
