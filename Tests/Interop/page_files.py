@@ -135,6 +135,10 @@ with sync_playwright() as playwright:
     wait("a full export is told", "document.querySelector('.report').innerText.includes('It comes into a vault that is empty')")
     page.get_by_role("button", name="Take in all of it").click()
     wait("this vault is not", "document.querySelector('.report').innerText.includes('can only go into an empty vault')")
+    with open(os.path.join(folder, "noise.bin"), "wb") as file:
+        file.write(bytes(range(256)))
+    choose(page.get_by_role("button", name="Choose files"), [os.path.join(folder, "noise.bin")])
+    wait("a file of no format is named", "document.querySelector('.report').innerText.includes('no format that coffret knows: noise.bin')")
     check("a tab exports nothing", page.get_by_role("button", name="Choose a folder").count() == 0)
 
     # Devices and settings.

@@ -111,7 +111,8 @@ async function look(name, size, take) {
   /** @param {any} error */
   const failed = (error) => {
     bar.remove();
-    const text = String(error?.message ?? error);
+    // The front keeps files by number, and the person knows this one by its name.
+    const text = String(error?.message ?? error).replace(/: \d+$/, `: ${name}`);
     title.textContent = error?.code === "operation.cancelled" ? "Cancelled. Nothing was written." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
     more.textContent = error?.hint ?? "";
     say(title.textContent ?? "");
