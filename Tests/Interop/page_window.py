@@ -151,7 +151,7 @@ with sync_playwright() as playwright:
     # A first vault.
     world.update(isPlayed=False, isEmpty=True)
     page.reload()
-    wait("the first words", "document.querySelector('.pane h1')?.innerText === 'Notes and logins will stand here.'")
+    wait("the first words", "document.querySelector('.pane h1')?.innerText === 'An empty vault, and it is yours'")
     screen("empty")
     world["isEmpty"] = False
     page.reload()

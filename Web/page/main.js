@@ -63,7 +63,9 @@ async function readVaults() {
 function welcome() {
   return el("div", { class: "empty" }, el("div", {}, el("span", { class: "crest" }, icon("chest", "large")), el("h1", {}, words.emptyVault), el("p", {}, words.emptyVaultMore),
     el("div", { class: "row centre" }, el("button", { type: "button", class: "button primary", onclick: () => newItem("note") }, icon("note", "small"), words.writeNote),
-      el("button", { type: "button", class: "button", onclick: () => newItem("login") }, icon("key", "small"), words.addLogin))));
+      el("button", { type: "button", class: "button", onclick: () => newItem("login") }, icon("key", "small"), words.addLogin),
+      el("button", { type: "button", class: "button", onclick: () => tell("screen", "transfer") }, icon("bring", "small"), words.bringThingsIn)),
+    el("p", { class: "small dim" }, words.dropHere)));
 }
 
 /** The panes. */

@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { ask } from "./session.js";
 import { allows, say, state, tell } from "./state.js";
 import { refused } from "./dialogs.js";
-import { byteWords, counted, number } from "./words.js";
+import { byteWords, counted, number, words } from "./words.js";
 import { chooseFiles, giveToFront } from "./files.js";
 import { screen } from "./screens.js";
 
@@ -23,7 +23,7 @@ export async function transferScreen() {
     el("p", {}, "Bear · 1Password · Bitwarden · KeePass · Joplin · Standard Notes · Evernote · Markdown · browsers"),
     el("div", { class: "row centre" }, el("button", { type: "button", class: "button", onclick: () => chooseFiles((files) => lookAt(files)) }, "Choose files"),
       allows("front.choose") ? el("button", { type: "button", class: "button", onclick: () => lookAtFolder() }, "Choose a folder") : null));
-  const content = screen("Bring things in", `They come into "${vault}". Coffret recognises the format by itself, tells you what it will do before it does it, and a second run changes nothing.`,
+  const content = screen(words.bringThingsIn, `They come into "${vault}". Coffret recognises the format by itself, tells you what it will do before it does it, and a second run changes nothing.`,
     zone, reports, ...outgoing());
   queueMicrotask(waiting);
   waiting = () => {};

@@ -53,7 +53,7 @@ export const words = {
   allNotes: "All notes", pinned: "Pinned", logins: "Logins", conflicts: "Conflicts", archive: "Archive", trash: "Trash", tags: "Tags", vault: "Vault",
   latestFirst: "Latest first", byTitle: "By title", lockNow: "Lock now (Ctrl+L)", keysHelp: "Keys (F1)", back: "Back to the list (Alt+Left)",
   history: "History (Ctrl+H)", pin: "Pin", unpin: "Take the pin off", archiveIt: "Archive", unarchive: "Back from the archive", trashIt: "To the trash", edit: "Edit",
-  emptyVault: "Notes and logins will stand here.", emptyVaultMore: "Write the first note, or keep the first login.", writeNote: "Write a note", addLogin: "Add a login",
+  emptyVault: "An empty vault, and it is yours", emptyVaultMore: "All that you put in is encrypted before it touches the disk. Nobody else has a key.", bringThingsIn: "Bring things in", dropHere: "Files of other programs, and notes as texts, can be dropped anywhere here.", writeNote: "Write a note", addLogin: "Add a login",
   nothingPicked: "Pick something from the list, or begin with Ctrl+N.", nothingHere: "Nothing is here.",
   lockedTitle: "Coffret is locked.", lockedMore: "Nothing of your notes is on this page now.", lockedNext: "coffret open --browser opens it again.",
   banner: "In a browser, its extensions can read what you see here. The window of Coffret has none.", understood: "Understood",
