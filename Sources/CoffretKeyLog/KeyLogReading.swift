@@ -66,7 +66,7 @@ package struct KeyLogView: Equatable, Sendable {
         for (note, time) in notes.sorted(by: { $0.value < $1.value }) where time > begunAt { keep(stated: note) }
     }
 
-    /// What is kept of a reading: this, unless another process has read the log since `known` was what is kept.
+    /// The view to keep behind a reading: this one, unless another process has kept another since `known`.
     ///
     /// Then its view stays, and the checkpoint of this one waits in it until the next reading has compared both. A server that answers
     /// one of them slowly moves nothing back, and cannot show them different logs.

@@ -134,7 +134,7 @@ extension LogSync {
         return newestHistoryHash == Bytes32(BLAKE2b.hash([]))
     }
 
-    /// What the newest epoch link says of its history object.
+    /// The hash of the newest epoch's history object, as its link says it.
     var newestHistoryHash: Bytes32? {
         follower.chains.links.dropFirst().compactMap { try? MemberOperation(decoding: $0).opening }.last?.historyHash
     }

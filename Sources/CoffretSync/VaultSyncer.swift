@@ -78,7 +78,7 @@ package final class VaultSyncer {
                 try vault.repository.refresh()
                 return
             } catch {
-                // What another process sealed under a key that this one has not read yet looks damaged.
+                // Entries look damaged that another process sealed under a key which this one has not read yet.
                 guard error.code == .journalDamagedSegment, try store.readKeyringAgain() else { throw error }
             }
         }

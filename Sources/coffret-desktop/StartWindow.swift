@@ -21,7 +21,7 @@ internal import Glibc
     private let fingerprint = unsafe Widget(gtk_entry_new())
     private let showsPicture = unsafe Widget(
         gtk_check_button_new_with_label("Show a picture (QR code), so that no code is typed"))
-    /// What was wrong stands below the button that was pressed.
+    /// A fault is said below the button that was pressed.
     private let complaints = Dictionary(
         uniqueKeysWithValues: Way.allCases.map { ($0, Widget.label("", style: "complaint")) })
     private let picture = unsafe Widget(gtk_picture_new())

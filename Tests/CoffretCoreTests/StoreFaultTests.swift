@@ -83,7 +83,7 @@ struct StoreFaultTests {
             let disk = disk.syncedCopy()
             let store = try open("store", disk)
             disk.setPlan(FailurePlan(at: disk.operationCount + number, .powerCut))
-            // What comes behind the keyring is made up for by the next opening.
+            // The next opening makes up for the last steps, which may fail without a word.
             _ = try? store.addVault(named: "Garden")
             let after = try open("store", disk.restarted(keeping: random))
             let isNamed = try after.vaults.contains { $0.name == "Garden" }

@@ -1,4 +1,4 @@
-// Who wrote something, in words. Invariant: a device of another person is never called by the name of an own one.
+// Authors in words. Invariant: an entry of another person's device is never said to be of an own one, whatever id that device has.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -8,10 +8,15 @@ internal import CoffretTrust
 
 /// Names of the devices that wrote in a vault: own ones by theirs, those of other people by their person's.
 ///
-/// People's names are read when the first device asks for them: most vaults have one person.
+/// People's names are read when the first device of another person asks for them: most vaults have one person.
 final class AuthorNames {
     private let desk: StoreDesk
     private let record: VaultRecord
+    private lazy var accounts = (try? desk.store.followedChains(of: record.vaultID))?.accounts ?? [:]
+    /// This account, and those of before.
+    private lazy var own = Set(
+        ((try? desk.store.keyring.formerChains()) ?? []).map(\.accountID)
+            + [try? desk.store.keyring.accountID()].compactMap(\.self))
     private lazy var members = try? VaultMembers(record, desk.store, desk.personNames())
 
     init(_ record: VaultRecord, _ desk: StoreDesk) {
@@ -19,19 +24,13 @@ final class AuthorNames {
     }
 
     subscript(_ deviceID: [UInt8]) -> String {
-        if let own = try? desk.store.deviceLabel(deviceID) { return own }
-        guard let members, let account = members.account(ofDevice: deviceID), account != members.own else {
-            return desk.deviceName(deviceID)
-        }
-        return members.plainName(of: account)
-    }
-}
-
-extension VaultMembers {
-    /// The account that brought a device, also one that a recovery replaced.
-    fileprivate func account(ofDevice deviceID: [UInt8]) -> ChainID? {
-        chains.accounts.first { _, followed in
+        let holders = accounts.filter { _, followed in
             ([followed.chain] + followed.branches).contains { $0.devices.contains { $0.id.bytes == deviceID } }
-        }?.key
+        }.keys
+        let others = holders.filter { !own.contains($0) }
+        guard let other = others.first else { return desk.deviceName(deviceID) }
+        // Ids are chosen by their devices. Where two people have the same, neither is named.
+        guard holders.count == 1, let members else { return Hex.encode(deviceID.prefix(4)) }
+        return members.plainName(of: other)
     }
 }
