@@ -119,8 +119,18 @@ package struct SyncRecords: Sendable {
             encoder.encode(signed: now)
             if let problem { encoder.encode(text: problem) } else { encoder.encodeNull() }
         }
+        write(bytes, to: path(vaultHex))
+    }
+
+    /// In place and without a sync where the file keeps its length: a sync of many vaults notes each of them each time, and a time
+    /// that a crash tears is a wrong time for people to read until the next sync.
+    private func write(_ bytes: [UInt8], to path: String) {
+        do throws(FileSystemError) {
+            let file = try fileSystem.open(path, .readWrite)
+            if try file.byteCount() == bytes.count { return try file.write(bytes, at: 0) }
+        } catch {}
         try? makeFolder()
-        try? fileSystem.replaceFile(path(vaultHex), with: bytes)
+        try? fileSystem.replaceFile(path, with: bytes)
     }
 
     // MARK: Files

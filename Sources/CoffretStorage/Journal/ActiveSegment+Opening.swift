@@ -90,14 +90,6 @@ extension ActiveSegment {
         return try content(of: blob, .repositoryState, RepositoryState.parse)
     }
 
-    /// The state after a transaction of form 3; nil if its record does not fit.
-    private func changedState(by blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
-        guard let memory = try content(of: blob, .syncMemory, RepositoryState.parseMemory) else { return nil }
-        var changed = state
-        changed.memory = memory
-        return changed
-    }
-
     private func content<Content>(
         of blob: ScannedTransaction.Blob, _ type: BlobType, _ parse: (Span<UInt8>) -> Content?
     ) throws(StorageError) -> Content? {
@@ -122,7 +114,7 @@ extension ActiveSegment {
         var suspectOffset: Int?
         while true {
             let scanner = try makeScanner(offset: endOffset, nextSequence: lastSequence + 1)
-            while let transaction = try scanner.next() { try take(transaction) }
+            try takeTransactions(of: scanner)
             let stop = scanner.stop ?? .empty
             var lostThrough = hintedEndSequence ?? 0
             if stop == .unfinished, let last = try scanner.lastSequenceBehindDamage(after: lastSequence) {
@@ -141,20 +133,33 @@ extension ActiveSegment {
         }
     }
 
-    /// Takes a verified transaction over into the index and the state.
-    private func take(_ transaction: ScannedTransaction) throws(StorageError) {
-        let damaged = StorageError(.journalDamagedSegment, place: "\(place) offset \(transaction.startOffset)")
-        guard let stateBlob = transaction.stateBlob else { throw damaged }
+    /// Takes all that the scanner finds over into the index, and the last state of it.
+    private func takeTransactions(of scanner: SegmentScanner) throws(StorageError) {
+        var states = UnreadStates()
+        var failure: StorageError?
+        do throws(StorageError) {
+            while let transaction = try scanner.next() { try take(transaction, &states) }
+        } catch {
+            failure = error
+        }
+        // Also after a failure: the state belongs to what was taken.
+        try read(states)
+        if let failure { throw failure }
+    }
+
+    /// Takes a verified transaction over into the index; its state is read later.
+    private func take(_ transaction: ScannedTransaction, _ states: inout UnreadStates) throws(StorageError) {
+        guard let stateBlob = transaction.stateBlob else { throw damaged(at: transaction.startOffset) }
         switch transaction.trailer.state {
         case .full:
-            guard let newState = try state(in: stateBlob) else { throw damaged }
-            state = newState
+            states = UnreadStates(full: stateBlob)
         case .changed:
-            guard let changed = try changedState(by: stateBlob) else { throw damaged }
-            state = changed
+            states.memory = stateBlob
         case .appendedHead:
-            guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else { throw damaged }
-            state.entries.append(name)
+            guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else {
+                throw damaged(at: transaction.startOffset)
+            }
+            states.entries.append(name)
         }
         for blob in transaction.blobs { locations[blob.address] = blob.location }
         endOffset = transaction.endOffset
@@ -163,6 +168,25 @@ extension ActiveSegment {
             // The first transaction's state is full and needs no run: as good a start as any.
             firstHint = makeHint(scanOffset: endOffset, stateRecordOffset: stateBlob.location.byteOffset)
         }
+    }
+
+    /// Makes the state that of the last transaction taken.
+    private func read(_ states: UnreadStates) throws(StorageError) {
+        if let blob = states.full {
+            guard let full = try state(in: blob) else { throw damaged(at: blob.location.byteOffset) }
+            state = full
+        }
+        if let blob = states.memory {
+            guard let memory = try content(of: blob, .syncMemory, RepositoryState.parseMemory) else {
+                throw damaged(at: blob.location.byteOffset)
+            }
+            state.memory = memory
+        }
+        state.entries.append(contentsOf: states.entries)
+    }
+
+    private func damaged(at offset: Int) -> StorageError {
+        StorageError(.journalDamagedSegment, place: "\(place) offset \(offset)")
     }
 
     /// Makes sure that what was read is durable and that nothing stands behind it.
@@ -245,4 +269,14 @@ extension BlobSealer {
         guard sealed.count >= 4 else { return nil }
         return name(ofAddress: address, epoch: unsafe sealed.loadBigEndian(UInt32.self, at: 0))
     }
+}
+
+/// What transactions say of the state, of which only the last counts: each is sealed, and opening one costs more than
+/// finding it.
+private struct UnreadStates {
+    var full: ScannedTransaction.Blob?
+    /// After `full`.
+    var memory: ScannedTransaction.Blob?
+    /// Appended after `full`.
+    var entries: [BlobName] = []
 }
