@@ -321,8 +321,10 @@ class Idle:
 
 
 class Notes:
-    """The first read of a vault with many notes, and ten members or two."""
+    """The first read of a vault with many notes: of two members, of ten, and of ten with more in their chains."""
     count = 10_000
+    # Other members; further devices of each; devices of each that came and went.
+    shapes = {"Two": (1, 0, 0), "Ten": (9, 0, 0), "Devices": (9, 2, 0), "Chains": (9, 0, 24)}
 
     def prepare(self, new):
         owner = new("author")
@@ -330,24 +332,27 @@ class Notes:
         folder.mkdir(exist_ok=True)
         for number in range(self.count):
             (folder / f"{number}.md").write_text(f"# Note {number}\n\n" + f"words of note {number} " * 45)
-        for vault, others in (("Two", 1), ("Ten", 9)):
+        for vault, (others, devices, former) in self.shapes.items():
             owner("vault", "new", vault)
             owner("import", str(folder), "--vault", vault)
             owner("vault", "sync", vault)
             for number in range(others):
-                member = new(f"reader{number}")
-                if vault == "Two":
-                    befriend(owner, member)
-                elif number > 0:
-                    befriend(owner, member)
+                member = new(f"{vault.lower()}{number}")
+                for count in range(devices + former):
+                    phone = new(f"{vault.lower()}{number}-{count}", bare=True)
+                    sharing_parts.pair(phone, member, f"Phone {count}")
+                    if count >= devices:
+                        member("device", "revoke", f"Phone {count}", "--yes")
+                        shutil.rmtree(phone.home)
+                befriend(owner, member)
                 owner("share", "add", vault, member.account, "--role", "viewer", "--yes")
-                if vault == "Ten" and number > 0:
+                if number > 0:
                     member("share", "accept", vault)
 
     def measure(self, new):
-        reader = new("reader0")
-        for vault, count in (("Two", 2), ("Ten", 10)):
-            say(f"`share accept`, {self.count:,} notes, {count} members", [reader.measure("share", "accept", vault)])
+        for vault, (others, devices, former) in self.shapes.items():
+            say(f"`share accept`, {self.count:,} notes, {others + 1} members with {devices + 1} devices, and {2 * former} links more",
+                [new(f"{vault.lower()}0").measure("share", "accept", vault)])
 
 
 class Apart:

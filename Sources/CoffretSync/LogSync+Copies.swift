@@ -157,22 +157,29 @@ extension LogSync {
     }
 }
 
-/// The word of a device to one that it lets in (N2).
+/// The word of a device to one that it lets in (N2), and of a member to a newcomer.
 package enum PairingWord {
     /// Of what the server has; nil: entries are to be pushed first.
     package static func encoded(of repository: LogRepository) throws(StorageError) -> [UInt8]? {
-        let memory = LogMemory(of: repository)
+        try encoded(of: repository, LogMemory(of: repository))
+    }
+
+    static func encoded(of repository: LogRepository, _ memory: LogMemory) throws(StorageError) -> [UInt8]? {
         guard try ServedLogs(memory, in: repository).unacknowledged(in: repository).isEmpty else { return nil }
         let word = try repository.ask { (machine) in machine.word }
         return CBOREncoder.encode { $0.encode(word: word) }
+    }
+
+    /// nil for bytes of another form.
+    static func decoded(_ bytes: [UInt8]) -> AppliedWord? {
+        try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in try decoder.readWord() }
     }
 
     /// The new device keeps what it was told, durably, until a sync has it. Before its first sync.
     ///
     /// - Returns: false for bytes of another form.
     package static func keep(_ bytes: [UInt8], in repository: LogRepository) throws(StorageError) -> Bool {
-        let word = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in try decoder.readWord() }
-        guard let word else { return false }
+        guard let word = decoded(bytes) else { return false }
         var memory = LogMemory(of: repository)
         memory.told = word
         try repository.remember(memory.merged(in: repository))

@@ -29,7 +29,7 @@ extension LogSync {
         zoneKeys = nil
         report.awaitsKey = true
         guard given.epoch == epoch, !given.letter.isEmpty else { return nil }
-        let opened = try people.key(in: given.letter, epoch: epoch, chain: chain, accounts: follower.accounts)
+        let opened = try people.keys(in: given.letter, epoch: epoch, chain: chain, accounts: follower.accounts)
         guard let opened, chain.commits(to: opened.key, ofEpoch: epoch),
             opened.splitKey.isEqual(to: keys.splitKey)
         else {
@@ -40,6 +40,10 @@ extension LogSync {
         report.wrongOlderKeys = older.wrong
         try keys.offer(older.keys.merging([epoch: opened.key]) { $1 })
         try keys.settle(chain)
+        if memory.told == nil, let word = PairingWord.decoded(opened.word) {
+            memory.told = word
+            try repository.remember(memory.merged(in: repository))
+        }
         report.awaitsKey = keys.vaultKey(ofEpoch: epoch) == nil
         return report.awaitsKey ? nil : ask(.letterOpened(epoch: epoch), for: .letterEnd)
     }
@@ -57,11 +61,17 @@ extension LogSync {
     // MARK: Letters to others
 
     /// Letters with the newest key to those of the accounts to whom one can be sealed.
-    func letters(to accounts: [ChainID], epoch: UInt32, key: VaultKey, memberHead: ChainPosition) throws -> [[UInt8]] {
+    ///
+    /// - Parameter rights: as they are behind `memberHead`.
+    func letters(
+        to accounts: [ChainID], in rights: MemberRights, key: VaultKey, memberHead: ChainPosition
+    ) throws -> [[UInt8]] {
         guard let people, !accounts.isEmpty else { return [] }
+        let newcomers = accounts.filter { rights.members[$0]?.hasAccepted == false }
         let wish = LetterWish(
-            vaultID: repository.keys.vaultID, accounts: accounts.sortedByBytes, epoch: epoch, key: key,
-            splitKey: keys.splitKey, memberHead: memberHead)
+            vaultID: repository.keys.vaultID, accounts: accounts.sortedByBytes, epoch: rights.epoch, key: key,
+            splitKey: keys.splitKey, memberHead: memberHead, newcomers: Set(newcomers),
+            word: newcomers.isEmpty ? [] : try PairingWord.encoded(of: repository, memory) ?? [])
         return try people.letters(wish, accounts: follower.accounts)
     }
 
@@ -86,7 +96,7 @@ extension LogSync {
             if let request = try writeLink(closingOnly: true) { return request }
         }
         let head = ChainPosition(number: UInt64(newest.number), hash: newest.hash)
-        let letters = try letters(to: lacking, epoch: epoch, key: key, memberHead: head)
+        let letters = try letters(to: lacking, in: members.rights.rights, key: key, memberHead: head)
         guard !letters.isEmpty else { return nil }
         report.letterCount += letters.count
         return ask(.letters(LetterPost(letters)), for: .letters)

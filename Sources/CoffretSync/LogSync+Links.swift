@@ -49,16 +49,15 @@ extension LogSync {
         var after = chain.rights.rights
         after.fold(draft.effect)
         let own = repository.author.accountID
-        var recipients: [ChainID] = []
-        if draft.opens != nil { recipients = after.members.keys.filter { $0 != own } }
-        // Who comes in anew.
-        recipients += after.members.keys.filter { chain.rights.rights.members[$0] == nil }
-        let epoch = after.epoch
+        // All others where an epoch opens; else who comes in anew.
+        let recipients = after.members.keys.filter { account in
+            account != own && (draft.opens != nil || chain.rights.rights.members[account] == nil)
+        }
         var letters: [[UInt8]] = []
-        let key = draft.key ?? keys.vaultKey(ofEpoch: epoch)
+        let key = draft.key ?? keys.vaultKey(ofEpoch: after.epoch)
         if let key, let hash = Bytes32(draft.link.hash(inChain: ChainID(vaultID.bytes))) {
             let head = ChainPosition(number: draft.link.sequenceNumber, hash: hash)
-            letters = try self.letters(to: recipients, epoch: epoch, key: key, memberHead: head)
+            letters = try self.letters(to: recipients, in: after, key: key, memberHead: head)
         }
         draftLetterCount = letters.count
         return .members(

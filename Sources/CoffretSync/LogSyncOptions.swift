@@ -43,6 +43,26 @@ package struct LetterWish: Sendable {
     package let splitKey: SplitKey
     /// The newest link, or of the one that the letters go with.
     package let memberHead: ChainPosition
+    /// Those of the accounts that have not accepted yet.
+    package let newcomers: Set<ChainID>
+    /// What the newcomers' first sync must show (`PairingWord`); empty: nothing can be said.
+    package let word: [UInt8]
+
+    package func word(for account: ChainID) -> [UInt8] { newcomers.contains(account) ? word : [] }
+}
+
+/// The keys that came in a letter.
+package struct LetterKeys: Sendable {
+    package let key: VaultKey
+    package let splitKey: SplitKey
+    /// The sender's word of what the server has; empty: none.
+    package let word: [UInt8]
+
+    package init(key: VaultKey, splitKey: SplitKey, word: [UInt8]) {
+        self.key = key
+        self.splitKey = splitKey
+        self.word = word
+    }
 }
 
 /// The people around a sync of a vault: who seals its keys, and who opens what was sealed.
@@ -52,9 +72,9 @@ package protocol VaultPeople: AnyObject {
     /// - Parameter accounts: device chains as the sync has followed them.
     func letters(_ wish: LetterWish, accounts: [ChainID: FollowedAccount]) throws -> [[UInt8]]
 
-    /// The key in a letter to this account, if all about it is right: its sender is a member by the chain, and a device that
+    /// The keys in a letter to this account, if all about it is right: its sender is a member by the chain, and a device that
     /// counts now.
-    func key(
+    func keys(
         in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
-    ) throws -> (key: VaultKey, splitKey: SplitKey)?
+    ) throws -> LetterKeys?
 }

@@ -2,7 +2,7 @@
 // real identities, through the server's store.
 
 internal import CoffretBase
-package import CoffretCrypto
+internal import CoffretCrypto
 internal import CoffretHistory
 package import CoffretKeys
 package import CoffretLogs
@@ -111,7 +111,7 @@ package final class LogLetters: VaultPeople {
             // To keys that are not current nothing is sealed; a later sync sends the letter.
             guard let keys = try? identity.chain.receivingKeys(for: followed.devices) else { return nil }
             let recipient = try LetterRecipient(keys, now: person.server.clock.now)
-            let content = forge(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
+            let content = forge(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey, word: wish.word(for: id)))
             return try LetterSealing.seal(
                 .vaultKey(content), scope: wish.vaultID.bytes,
                 subject: .key(
@@ -122,9 +122,9 @@ package final class LogLetters: VaultPeople {
         }
     }
 
-    package func key(
+    package func keys(
         in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
-    ) throws -> (key: VaultKey, splitKey: SplitKey)? {
+    ) throws -> LetterKeys? {
         guard let read = try? UnverifiedLetter(decoding: letter), let identity = person.identity,
             let sender = accounts[read.header.sender]
         else { return nil }
@@ -132,7 +132,7 @@ package final class LogLetters: VaultPeople {
         guard case .vaultKey(let content)? = try? opener.open(read, from: sender.devices, in: .vault(chain)) else {
             return nil
         }
-        return (content.vaultKey, content.splitKey)
+        return LetterKeys(key: content.vaultKey, splitKey: content.splitKey, word: content.word)
     }
 }
 

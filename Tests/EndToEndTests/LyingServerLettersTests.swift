@@ -46,6 +46,46 @@ struct LyingServerLettersTests {
             "\(refused.exitCode) \(refused.text) \(refused.errorText)", sourceLocation: sourceLocation)
     }
 
+    @Test("R7: a person who is let in was told what is there, and accepts nothing older")
+    func toldState() throws {
+        // The first share makes the checkpoint from which everybody begins who comes later.
+        let carol = try CoffretRunner()
+        try people.join(carol)
+        try people.share("Home", "writer", with: carol)
+        try people.sync(alice)
+        let zone = try #require(try alice.list("share", "ls").first?["id"] as? String)
+        let number = try #require(try query("SELECT number FROM zones WHERE zone = x'\(zone)'").first)
+        func state() throws -> (head: String, word: String, last: String) {
+            (
+                try #require(try query("SELECT hex(head) FROM zones WHERE number = \(number)").first),
+                try #require(try query("SELECT hex(word) FROM vaults WHERE number = \(number)").first),
+                try #require(try query("SELECT MAX(seq) FROM objects WHERE number = \(number)").first)
+            )
+        }
+        let old = try state()
+        try alice.makeNote("Newest", "--vault", "Home")
+        try people.sync(alice)
+        try alice.succeed("share", "add", "Home", account, "--role", "writer", "--yes")
+        let truth = try state()
+        #expect(truth.head != old.head)
+
+        func show(_ shown: (head: String, word: String, last: String)) throws {
+            try query(
+                "UPDATE zones SET head = x'\(shown.head)' WHERE number = \(number); "
+                    + "UPDATE vaults SET word = x'\(shown.word)' WHERE number = \(number)")
+        }
+        try query("CREATE TABLE hidden AS SELECT * FROM objects WHERE number = \(number) AND seq > \(old.last)")
+        try query("DELETE FROM objects WHERE number = \(number) AND seq > \(old.last)")
+        try show(old)
+        for _ in 0..<2 { try expectRefused(bob, 72, "sync.head.rolled-back", "share", "accept", "Home") }
+        #expect(try !bob.succeed("ls", "--vault", "all").contains("Newest"))
+        try query("INSERT INTO objects SELECT * FROM hidden")
+        try show(truth)
+        try bob.succeed("share", "accept", "Home")
+        #expect(try bob.succeed("ls", "--vault", "Home").contains("Newest"))
+        try people.sync(alice, carol, bob)
+    }
+
     @Test(
         "R55 splitGroup: another key, or another split key, than the chain commits to is refused by name, and asked for anew"
     )

@@ -235,7 +235,12 @@ extension StoreDesk {
         do throws(FollowFailure) { _ = try chains.finish(keys: GivenKeys(keys: intake.keys)) } catch {
             throw SyncError(.chainsRefused, at: "\(error)", cause: error)
         }
-        return try store.joinVault(chains, named: name, keys: intake.keys, splitKey: splitKey)
+        let record = try store.joinVault(chains, named: name, keys: intake.keys, splitKey: splitKey)
+        if !intake.word.isEmpty, let server = try store.keyring.server()?.url {
+            // Who let the person in told of a state: a server that shows less is found out at once.
+            try store.keep(pairingWords: [record.vaultID: intake.word], server: server)
+        }
+        return record
     }
 
     /// A name that is free here: own names are local, and another person's vault takes none of them.

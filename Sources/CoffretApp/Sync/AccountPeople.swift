@@ -4,7 +4,7 @@
 package import CoffretAccount
 package import CoffretBase
 internal import CoffretCore
-package import CoffretCrypto
+internal import CoffretCrypto
 internal import CoffretHistory
 package import CoffretKeys
 package import CoffretLogs
@@ -32,16 +32,17 @@ package final class AccountPeople: VaultPeople {
 
     package func letters(_ wish: LetterWish, accounts: [ChainID: FollowedAccount]) throws -> [[UInt8]] {
         let sender = try sender()
-        let content = LetterContent.vaultKey(VaultKeyContent(vaultKey: wish.key, splitKey: wish.splitKey))
         let head = StatedLink(number: wish.memberHead.number, hash: wish.memberHead.hash)
         let people = wish.accounts.compactMap { accounts[$0] }
         identities.merge(try account.identities(of: people, known: identities)) { $1 }
         var letters: [[UInt8]] = []
         for person in people {
             guard let recipient = recipient(person) else { continue }
+            let content = VaultKeyContent(
+                vaultKey: wish.key, splitKey: wish.splitKey, word: wish.word(for: person.chain.accountID))
             let letter = try LetterSealing.seal(
-                content, scope: wish.vaultID.bytes, subject: .key(epoch: wish.epoch, memberHead: head), from: sender,
-                to: recipient, random: random)
+                .vaultKey(content), scope: wish.vaultID.bytes, subject: .key(epoch: wish.epoch, memberHead: head),
+                from: sender, to: recipient, random: random)
             letters.append(letter.encoded)
         }
         return letters
@@ -78,9 +79,9 @@ package final class AccountPeople: VaultPeople {
         return nil
     }
 
-    package func key(
+    package func keys(
         in letter: [UInt8], epoch: UInt32, chain: VerifiedMemberRights, accounts: [ChainID: FollowedAccount]
-    ) throws -> (key: VaultKey, splitKey: SplitKey)? {
+    ) throws -> LetterKeys? {
         // While other devices alone have the identity's keys, nothing is said of the letter.
         guard !letter.isEmpty, let own = try ownIdentity() else { return nil }
         do throws(SharingError) {
@@ -91,7 +92,7 @@ package final class AccountPeople: VaultPeople {
                 case .vaultKey(let content) = try LetterOpener(chain: own.chain, keys: own.keys)
                     .open(read, from: sender.devices, in: .vault(chain))
             else { throw SharingError(.letterInvalid) }
-            return (content.vaultKey, content.splitKey)
+            return LetterKeys(key: content.vaultKey, splitKey: content.splitKey, word: content.word)
         } catch {
             refusals[chain.vaultID] = error
             return nil

@@ -28,6 +28,8 @@ struct VaultIntake {
     /// The keys that came, and that the chain commits to.
     let keys: [UInt32: VaultKey]
     let splitKey: SplitKey?
+    /// What the first sync must show, by the letter's sender; empty: nothing was said.
+    let word: [UInt8]
     /// Why it cannot be accepted yet.
     let obstacle: (any Error)?
 
@@ -70,22 +72,22 @@ extension AccountSync {
         let account = try store.keyring.accountID()
         guard let rights = follower.chains.rights, let own = rights.rights.members[account] else { return nil }
         let adder = rights.links[own.addedAt].accountID
-        var (keys, splitKey, obstacle): ([UInt32: VaultKey], SplitKey?, (any Error)?) = ([:], nil, nil)
+        var (keys, opened, obstacle): ([UInt32: VaultKey], LetterKeys?, (any Error)?) = ([:], nil, nil)
         let epoch = rights.rights.epoch
         if case .keys(let given) = try transport.send(.keys, page: { _ in }), given.epoch == epoch,
-            let opened = try people.key(
+            let letter = try people.keys(
                 in: given.letter, epoch: epoch, chain: rights, accounts: follower.accounts)
         {
-            let older = LogSync.olderKeys(in: given.history, epoch: epoch, key: opened.key, rights)
-            keys = older.keys.merging([epoch: opened.key]) { $1 }
-            splitKey = opened.splitKey
+            let older = LogSync.olderKeys(in: given.history, epoch: epoch, key: letter.key, rights)
+            keys = older.keys.merging([epoch: letter.key]) { $1 }
+            opened = letter
             if keys[1] == nil { obstacle = SyncError(.historyDiffers, at: vault.hex) }
         } else {
             obstacle = try askAnew(in: rights) ?? SyncError(.keyAwaited, at: vault.hex)
         }
         return VaultIntake(
-            chains: follower.chains, rights: rights, own: own, adder: adder, keys: keys, splitKey: splitKey,
-            obstacle: obstacle)
+            chains: follower.chains, rights: rights, own: own, adder: adder, keys: keys, splitKey: opened?.splitKey,
+            word: opened?.word ?? [], obstacle: obstacle)
     }
 
     /// Says no to a vault that is not in the store.

@@ -177,10 +177,12 @@ package final class UnlockedKeyring {
     package func vaults() throws(KeyError) -> [VaultRecord] { try body().vaults }
 
     package func vault(_ id: VaultID) throws(KeyError) -> VaultRecord {
-        guard let vault = try body().vaults.first(where: { $0.vaultID == id }) else {
+        let vaults = try body().vaults
+        // By place: each record that is looked at would be copied, with all of its keys.
+        guard let place = vaults.indices.first(where: { vaults[$0].vaultID == id }) else {
             throw KeyError(.vaultNotFound)
         }
-        return vault
+        return vaults[place]
     }
 
     /// The vault of this name, compared exactly.

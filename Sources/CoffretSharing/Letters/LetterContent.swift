@@ -1,7 +1,7 @@
 // What letters carry. The one thing to keep true: a purpose has one subject and one content, and secrets go from locked
 // memory into the sealed bytes and back.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCrypto
 package import CoffretTrust
 
@@ -54,16 +54,16 @@ package enum LetterSubject: Equatable, Sendable {
 package struct VaultKeyContent: Sendable {
     package let vaultKey: VaultKey
     package let splitKey: SplitKey
-    /// Name of the frontier that the sender had, in the letter that comes with being added; else nil.
-    package let frontier: Bytes32?
-    /// Digest of the state at that frontier.
-    package let digest: Bytes32?
+    /// The sender's word of what the server has, for a member that has not accepted yet; else empty.
+    package let word: [UInt8]
 
-    package init(vaultKey: VaultKey, splitKey: SplitKey, frontier: Bytes32? = nil, digest: Bytes32? = nil) {
+    /// Bytes of a word.
+    package static let wordByteCountMax = 2_048
+
+    package init(vaultKey: VaultKey, splitKey: SplitKey, word: [UInt8] = []) {
         self.vaultKey = vaultKey
         self.splitKey = splitKey
-        self.frontier = frontier
-        self.digest = digest
+        self.word = word
     }
 }
 
@@ -103,8 +103,8 @@ package struct ContactContent: Equatable, Sendable {
 
 /// What a letter carries.
 ///
-/// Layouts, deterministic CBOR: 1 [vault key (32), split key (32), frontier (32) or empty, digest (32) or empty], 2 [card,
-/// proof (32) or empty, text], 3 [card, proof or empty], 4 [x, threshold, count, share (32)], 5 [].
+/// Layouts, deterministic CBOR: 1 [vault key (32), split key (32), word or empty], 2 [card, proof (32) or empty,
+/// text], 3 [card, proof or empty], 4 [x, threshold, count, share (32)], 5 [].
 package enum LetterContent: Sendable {
     case vaultKey(VaultKeyContent)
     case contactRequest(ContactContent)
@@ -137,12 +137,11 @@ package enum LetterContent: Sendable {
     private func encode(to encoder: inout CBOREncoder) {
         switch self {
         case .vaultKey(let content):
-            encoder.encodeArrayHeader(count: 4)
+            encoder.encodeArrayHeader(count: 3)
             // EXPOSE: two keys, into the buffer that is sealed and zeroed.
             unsafe content.vaultKey.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
             unsafe content.splitKey.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
-            encoder.encode(bytes: content.frontier?.bytes ?? [])
-            encoder.encode(bytes: content.digest?.bytes ?? [])
+            encoder.encode(bytes: content.word)
         case .contactRequest(let content), .contactAnswer(let content):
             encoder.encodeArrayHeader(count: purpose == .contactRequest ? 3 : 2)
             encoder.appendEncoded(content.card.encoded)
@@ -168,13 +167,11 @@ package enum LetterContent: Sendable {
     ) throws(CBORError) -> LetterContent {
         switch purpose {
         case .vaultKey:
-            try decoder.readArrayHeader(count: 4)
+            try decoder.readArrayHeader(count: 3)
             let vaultKey = VaultKey(try decoder.readSecret(counts: 32...32))
             let splitKey = SplitKey(try decoder.readSecret(counts: 32...32))
-            let frontier = try readHashOrEmpty(&decoder)
-            return .vaultKey(
-                VaultKeyContent(
-                    vaultKey: vaultKey, splitKey: splitKey, frontier: frontier, digest: try readHashOrEmpty(&decoder)))
+            let word = try decoder.readBytes(countMax: VaultKeyContent.wordByteCountMax)
+            return .vaultKey(VaultKeyContent(vaultKey: vaultKey, splitKey: splitKey, word: word))
         case .contactRequest, .contactAnswer:
             try decoder.readArrayHeader(count: purpose == .contactRequest ? 3 : 2)
             let card = try Card(from: &decoder)

@@ -91,7 +91,8 @@ package enum LetterSealing {
             header: header.encoded)
         let sealed = unsafe content.withEncoded { bytes in
             unsafe Envelope.seal(
-                bytes, key: key, context: .letterContent, associatedData: header.encoded, random: random)
+                bytes, key: key, context: .letterContent, associatedData: header.encoded, fill: content.purpose.fill,
+                random: random)
         }
         return UnverifiedLetter(header: header, sealed: sealed, with: sender.signingKey)
     }
@@ -105,6 +106,16 @@ package enum LetterSealing {
         return key(
             from: join(first, second), ephemeral: header.ephemeral, box: box.publicKey,
             transient: transient.publicKey, header: header.encoded)
+    }
+}
+
+extension LetterPurpose {
+    /// Names and texts of people are filled. The rest has lengths that the server can tell from the vault.
+    var fill: Envelope.Fill {
+        switch self {
+        case .contactRequest, .contactAnswer: .sizeClasses
+        case .vaultKey, .recoveryShare, .keyWanted: .none
+        }
     }
 }
 
@@ -158,7 +169,7 @@ package struct LetterOpener: Sendable {
             throw SharingError(.letterInvalid)
         }
         let opened = unsafe try? Envelope.open(
-            letter.sealed, key: key, context: .letterContent, associatedData: header.encoded
+            letter.sealed, key: key, context: .letterContent, associatedData: header.encoded, fill: header.purpose.fill
         ) { content in unsafe LetterContent.decode(content, purpose: header.purpose) }
         guard let content = opened ?? nil else { throw SharingError(.letterInvalid) }
         if case .vault(let rights) = place, case .vaultKey(let vaultKey) = content {

@@ -50,9 +50,9 @@ final class SegmentScanner {
     /// Set once `next` has returned nil.
     private(set) var stop: Stop?
 
-    private static let blockByteCount = 64 << 10
-    /// After a clean end nothing but empty room lies ahead, so the first look is a short one.
-    private static let firstBlockByteCount = 4 << 10
+    private static let blockByteCountMax = 64 << 10
+    /// After a clean end nothing but empty room lies ahead, so the first look is a short one, and each further one twice as long.
+    private var blockByteCount = 4 << 10
 
     init(
         file: any OpenFile, salt: [UInt8], authenticator: JournalAuthenticator, offset: Int, nextSequence: UInt64
@@ -159,12 +159,12 @@ final class SegmentScanner {
             windowOffset = offset
         }
         let start = windowOffset + window.count
-        let blockByteCount = window.isEmpty ? Self.firstBlockByteCount : Self.blockByteCount
         let byteCount = min(max(end - start, blockByteCount), fileByteCount - start)
         let block = try translatingFileErrors { () throws(FileSystemError) in
             // A writer may have cut the file meanwhile: what is gone was never acknowledged.
             try file.readAvailable(byteCount: byteCount, at: start)
         }
+        blockByteCount = min(2 * blockByteCount, Self.blockByteCountMax)
         window.append(contentsOf: block)
         return end <= windowOffset + window.count
     }

@@ -67,10 +67,11 @@ def padded(count):
     return count + mask & ~mask
 
 
-def envelope(key, context, ad, message, nonce):
+def envelope(key, context, ad, message, nonce, is_filled=True):
     derived = blake(b"coffret/env/1", lp(context), lp(ad), nonce, key=key, size=64)
     body = struct.pack(">I", len(message)) + message
-    body += bytes(padded(len(body)) - len(body))
+    if is_filled:
+        body += bytes(padded(len(body)) - len(body))
     sealed = ChaCha20Poly1305(hchacha(derived[:32], nonce[:16])).encrypt(
         bytes(4) + nonce[16:], body, b"\x01" + derived[32:])
     return b"\x01" + nonce + derived[32:] + sealed
@@ -250,7 +251,7 @@ def letter(purpose, scope, subject, content, number=1):
     header_bytes = cbor([1, purpose, scope, cbor(subject), sender.id, sending.id, at(sender), account.id,
                          [number, identity.hashes[number]], E])
     key = kdf(shared, b"letter/agreement", E, LT, TK, header_bytes)
-    sealed = envelope(key, b"letter/content", header_bytes, cbor(content), nonce)
+    sealed = envelope(key, b"letter/content", header_bytes, cbor(content), nonce, purpose in (2, 3))
     signature = sign(sending.key, b"letter/signature", scope, header_bytes + lp(sealed))
     return cbor([header_bytes, sealed, signature])
 
@@ -268,7 +269,7 @@ answer = kdf(code, b"contact/proof", account.id + sender.id + b"answer")
 vault = bytes([77]) * 32
 letters = [
     {"comment": "key of a vault", "purpose": 1,
-     "letter": letter(1, vault, [3, [5, bytes([9]) * 32]], [bytes([1]) * 32, bytes([2]) * 32, b"", b""]).hex()},
+     "letter": letter(1, vault, [3, [5, bytes([9]) * 32]], [bytes([1]) * 32, bytes([2]) * 32, b""]).hex()},
     {"comment": "request with proof", "purpose": 2,
      "letter": letter(2, account.id, [], [plain_card, proof, "Hello"]).hex()},
     {"comment": "request to an older transient key, without proof", "purpose": 2,
