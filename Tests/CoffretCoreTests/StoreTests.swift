@@ -106,6 +106,28 @@ struct StoreTests {
         }
     }
 
+    @Test("a change of the keyring is recorded at once in eight vaults, and in others by their next writer")
+    func recordedGenerations() throws {
+        let store = try fixture.create()
+        let names = (0..<10).map { "vault \($0)" }
+        for name in names { _ = try store.addVault(named: name) }
+        func recorded(_ name: String, isWritable: Bool = false) throws -> UInt64 {
+            let vault = try store.openVault(name, isWritable: isWritable)
+            defer { vault.close() }
+            return vault.repository.recordedKeyringGeneration
+        }
+        let passphrase = try StoreFixture.passphrase("a new one")
+        try store.changeKeyring { keyring in
+            try keyring.changePassphrase(passphrase, parameters: fixture.parameters())
+        }
+        let newest = store.keyring.generation
+        #expect(try store.allVaults.count { record in try recorded(record.name) == newest } == 8)
+        let last = try #require(store.allVaults.last).name
+        #expect(try recorded(last) < newest)
+        #expect(try recorded(last, isWritable: true) == newest)
+        #expect(try recorded(last) == newest)
+    }
+
     @Test("an old keyring put back is refused, even when the machine's own memory is gone")
     func keyringRollback() throws {
         let store = try fixture.create()

@@ -28,7 +28,7 @@ func inKeys<Result>(_ body: () throws -> Result) throws -> Result {
 }
 
 extension Store {
-    /// Changes the keyring (a passphrase, a recovery key, a slot) and lets all vaults remember that it changed.
+    /// Changes the keyring (a passphrase, a recovery key, a slot) and lets vaults remember that it changed.
     ///
     /// - Parameter change: does one thing; each call of the keyring makes a generation.
     package func changeKeyring<Result>(
@@ -48,10 +48,14 @@ extension Store {
         try inKeys(keyring.readAgain())
     }
 
-    /// Records the keyring's generation in all vaults. One that another process is writing to is passed over: its next
+    /// In so many vaults a change of the keyring is recorded at once, in the others by their next writer: each is opened for it,
+    /// and a change would take seconds in a store of hundreds.
+    private static let recordedVaultCountMax = 8
+
+    /// Records the keyring's generation in the first vaults. One that another process is writing to is passed over: its next
     /// writer records it.
     func recordGeneration() throws {
-        for record in try allVaults {
+        for record in try allVaults.prefix(Self.recordedVaultCountMax) {
             do {
                 try open(record, isWritable: true).close()
             } catch let error as CoreError
