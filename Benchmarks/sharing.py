@@ -323,8 +323,8 @@ class Idle:
 class Notes:
     """The first read of a vault with many notes: of two members, of ten, and of ten with more in their chains."""
     count = 10_000
-    # Other members; further devices of each; devices of each that came and went.
-    shapes = {"Two": (1, 0, 0), "Ten": (9, 0, 0), "Devices": (9, 2, 0), "Chains": (9, 0, 24)}
+    # Other members; further devices of each; devices of each that came and went, as many as a day allows.
+    shapes = {"Two": (1, 0, 0), "Ten": (9, 0, 0), "Devices": (9, 2, 0), "Chains": (9, 0, 12)}
 
     def prepare(self, new):
         owner = new("author")

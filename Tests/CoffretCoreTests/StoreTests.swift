@@ -4,6 +4,7 @@ import CoffretBase
 import CoffretCore
 import CoffretCrypto
 import CoffretKeys
+import CoffretLogs
 import CoffretStorage
 import CoffretTestSupport
 import CoffretTrust

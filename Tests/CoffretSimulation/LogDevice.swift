@@ -149,7 +149,13 @@ package final class LogDevice: LogKeyring {
     }
 
     static func environment(_ person: LogPerson, _ disk: any FileSystem) -> StorageEnvironment {
-        StorageEnvironment(fileSystem: disk, random: person.random, clock: person.server.clock)
+        var tuning = StorageTuning()
+        if disk is SimulatedFileSystem {
+            // So small that segments of a short world are sealed and merged, and its disks are copied quickly.
+            (tuning.segmentByteCountMin, tuning.segmentByteCountMax) = (32 << 10, 256 << 10)
+        }
+        return StorageEnvironment(
+            fileSystem: disk, random: person.random, clock: person.server.clock, tuning: tuning)
     }
 
     /// Closes the store and opens it as the next process does, with the keys that are here now.

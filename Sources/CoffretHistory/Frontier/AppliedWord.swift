@@ -83,7 +83,8 @@ extension HistoryMachine {
         let (own, here, below) = (self.word, frontier, accepted)
         var isBehind = false
         if let base = word.base {
-            guard base < members.takenCount else { return .ahead }
+            // Also a link that waits for a word says what it accepts.
+            guard base < members.chain.count else { return .ahead }
             for (instance, mark) in members.chain.states[Int(base)].accepted.marks
             where mark.number > max(here.number(of: instance), below.number(of: instance)) {
                 if try isOpen(instance) { return .ahead }
