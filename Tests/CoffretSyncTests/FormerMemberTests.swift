@@ -141,6 +141,26 @@ struct FormerMemberTests {
         #expect(try two.hurry().sentCount > 0 && one.vaultKeys[two.repository.keys.currentEpoch] == nil)
     }
 
+    @Test("R7: a word whose base is a link that waits for a word is there, where all that the link accepts is")
+    func toldWaitingBase() throws {
+        let circle = try MemberSyncTests.circle(.writer, devices: 2)
+        let (host, two) = (circle.people[0], circle.people[1].devices[0])
+        let one = host.devices[0]
+        let heir = try circle.addPerson()
+        for device in [one, two] { try device.hurry() }
+        try lose(one, of: host) { #expect(try one.change(add(heir, .writer), introducing: heir) != nil) }
+        #expect(try two.hurry().waitsForWord != nil)
+        let count = try two.repository.ask { (machine) in (machine.members.takenCount, machine.members.chain.count) }
+        #expect(count.0 < count.1)
+        func sync(told base: Int) throws -> SyncError? {
+            let word = AppliedWord(base: UInt32(base), numbers: [:], digest: StateDigest())
+            #expect(try PairingWord.keep(CBOREncoder.encode { $0.encode(word: word) }, in: two.repository))
+            return try LogExchangeTests.failure { try two.sync() }
+        }
+        #expect(try sync(told: count.1 - 1) == nil)
+        #expect(try sync(told: count.1 + 1)?.code == .headRolledBack)
+    }
+
     @Test("K8a: what somebody can still confirm for all is not taken on one device alone")
     func somebodyCanSpeak() throws {
         let circle = try MemberSyncTests.circle(.owner, .writer, devices: 2)
