@@ -111,7 +111,7 @@ package final class VaultSyncer {
         try refresh()
         let before = try ConflictCount(vault)
         var report = SyncReport()
-        var options = options
+        var (options, isDone) = (options, false)
         let looksForLetters = options.hurries || options.change != nil || isLetterLookDue
         for attempt in 1...Self.openingCountMax {
             let writer = try store.openVault(record.vaultID.hex, isWritable: true, admitsOlderChains: true)
@@ -119,19 +119,17 @@ package final class VaultSyncer {
             let run = try ZoneRun(self, writer, transport, options, progress, fileProgress)
             if attempt == 1 { try run.begin() }
             let logs = try run.sync(&report, looksForLetters: looksForLetters)
-            if logs.changeNumber != nil { (options.change, options.shown) = (nil, nil) }
+            if logs.changeNumber != nil { (options.change, options.shown, isDone) = (nil, nil, true) }
             guard !logs.changedKeys else { continue }
             // Another link was due first.
             if options.change != nil, logs.linkCount > 0 { continue }
             if let change = options.change { throw Self.obstacle(to: change, logs) }
-            if logs.awaitsKey { throw SyncError(.keyAwaited) }
-            // The newest key is here, and an older one is not: the next epoch brings it.
-            if logs.waitingLinks?.code == .keyMissing { throw SyncError(.historyDiffers) }
-            try run.settlePurges(logs, &report)
-            if logs.isEpochStale {
-                // Nobody can write the new key before a word is said, and the error names the one who has to say it.
-                throw logs.waitsForWord.map { SyncError(.memberUnconfirmed, at: $0.account.hex) }
-                    ?? SyncError(.epochStale)
+            let missing = Self.missingKey(logs)
+            if missing == nil { try run.settlePurges(logs, &report) }
+            if let waiting = missing ?? Self.dueKey(logs) {
+                // A wish that was done is no failure; the next sync says what waits.
+                guard isDone else { throw waiting }
+                break
             }
             if options.acknowledges { try audit(run, options, &report) }
             if looksForLetters { lookedForLetters = clock.now }
@@ -150,6 +148,20 @@ package final class VaultSyncer {
     private var isLetterLookDue: Bool {
         guard let lookedForLetters else { return true }
         return !(0..<Self.letterInterval ~= clock.now &- lookedForLetters)
+    }
+
+    /// Which key is not here that others have.
+    private static func missingKey(_ logs: LogReport) -> SyncError? {
+        if logs.awaitsKey { return SyncError(.keyAwaited) }
+        // The newest key is here, and an older one is not: the next epoch brings it.
+        return logs.waitingLinks?.code == .keyMissing ? SyncError(.historyDiffers) : nil
+    }
+
+    /// Why the key that is due was not made.
+    private static func dueKey(_ logs: LogReport) -> SyncError? {
+        guard logs.isEpochStale else { return nil }
+        // Nobody can write the new key before a word is said, and the error names the one who has to say it.
+        return logs.waitsForWord.map { SyncError(.memberUnconfirmed, at: $0.account.hex) } ?? SyncError(.epochStale)
     }
 
     /// Why what a person wanted of the members was not done.

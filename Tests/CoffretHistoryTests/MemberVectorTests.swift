@@ -117,6 +117,9 @@ struct MemberVectorTests {
         #expect(try read(opening, second.opening, old) == .read(details: nil, checkpoint: sealed))
         #expect(try read(opening, second.opening, Keys(keys: [:])) == .needsKey(epoch: 1))
         #expect(try read(plain, nil, Keys(keys: [:])) == .needsKey(epoch: 1))
+        for keys in [keys, Keys(keys: [:])] {
+            #expect(MemberSealing.open([], number: 1, in: vaultID, epoch: 1, opening: nil, keys: keys) == .unreadable)
+        }
         #expect(try read(opening, nil, keys) == .unreadable)
         #expect(try read(plain, second.opening, keys) == .unreadable)
     }

@@ -161,6 +161,31 @@ struct FormerMemberTests {
         #expect(try sync(told: count.1 + 1)?.code == .headRolledBack)
     }
 
+    @Test("K8: a member who is no owner any more speaks for no other account, and decides for his own device")
+    func ownerNoMore() throws {
+        let circle = try MemberSyncTests.circle(.owner)
+        let (host, other) = (circle.people[0], circle.people[1])
+        let (one, two) = (host.devices[0], other.devices[0])
+        let heir = try circle.addPerson()
+        for device in [one, two] { try device.hurry() }
+        try lose(one, of: host) {
+            #expect(try one.change(add(heir, .owner), introducing: heir) != nil)
+            let lowered = MemberOperation.RoleChange(other.account, .viewer)
+            #expect(try one.change(.changeRoles([lowered], confirming: [])) != nil)
+            #expect(try heir.devices[0].change(.accept) != nil)
+            try leave(one)
+        }
+        #expect(try two.hurry().waitsForWord?.speaker == .nobody)
+        let (spoken, unspoken) = try two.repository.ask { (machine) in
+            let view = machine.members
+            return (view.unconfirmedLinks(spokenForBy: other.account, and: [host.account]), view.unspokenLinks)
+        }
+        #expect(spoken.isEmpty && unspoken.count == 2, "\(spoken) \(unspoken)")
+        try two.repository.takeUnspoken(Set(unspoken))
+        let after = try two.hurry()
+        #expect(after.waitsForWord == nil && after.role == .viewer && after.memberCount == 2, "\(after)")
+    }
+
     @Test("K8a: what somebody can still confirm for all is not taken on one device alone")
     func somebodyCanSpeak() throws {
         let circle = try MemberSyncTests.circle(.owner, .writer, devices: 2)

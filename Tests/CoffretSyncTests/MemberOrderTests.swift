@@ -284,6 +284,35 @@ struct MemberOrderTests {
         #expect(try one.repository.setAsideChanges().map(\.key) == [LogDevice.text(3)])
     }
 
+    @Test("K1: what a closing link accepts is asked for by address, also where later links accept without it")
+    func acceptedBeforeItCame() throws {
+        let circle = try MemberSyncTests.circle(.owner, devices: 3)
+        let (host, two) = (circle.people[0], circle.people[1].devices[0])
+        let (one, other, lost) = (host.devices[0], host.devices[1], host.devices[2])
+        try one.put(LogDevice.text(2), "at the server\n")
+        for device in [one, other, two] { try device.hurry() }
+        try one.put(LogDevice.text(3), "behind the link that accepts it\n")
+        try host.revoke(lost, by: one)
+        try host.renewIdentity()
+        // The link is taken, and the network is gone before the entry is sent.
+        one.intercept = { request in if case .push = request { .unreachable } else { nil } }
+        #expect(throws: SyncError.self) { try one.hurry() }
+        one.intercept = nil
+        let unsent = try host.stolenPush(of: one)
+        try other.hurry()
+        #expect(try other.change(.leave) != nil)
+        for _ in 0..<2 { try two.hurry() }
+        let log = try #require(try one.repository.ownLog()?.instance)
+        let states = two.repository.chains.members.states
+        #expect(states.contains { $0.accepted.number(of: log) > 0 } && states.last?.accepted.number(of: log) == 0)
+        #expect(try two.shown(LogDevice.text(2)) == nil && two.shown(LogDevice.text(3)) == nil)
+        two.serverAlso = unsent
+        try two.hurry()
+        #expect(try two.shown(LogDevice.text(2)) == "at the server\n")
+        #expect(try two.shown(LogDevice.text(3)) == "behind the link that accepts it\n")
+        #expect(two.repository.fsck().isClean)
+    }
+
     @Test("a group in two halves that see nothing of each other comes together, with what both wrote")
     func groupSplit() throws {
         let circle = try MemberSyncTests.circle(.writer, .writer, .writer)

@@ -188,6 +188,33 @@ struct MemberSyncTests {
         #expect(try two.hurry().hasBadLetter && two.vaultKeys[5] == nil)
     }
 
+    @Test("a member without the newest key accepts and leaves all the same: an empty sealed part waits for no key")
+    func withoutNewestKey() throws {
+        let circle = try Self.circle(.viewer)
+        let (host, guest) = (circle.people[0], circle.people[1])
+        let (one, two) = (host.devices[0], guest.devices[0])
+        let third = try circle.addPerson()
+        let three = third.devices[0]
+        let head = try #require(Bytes32(third.chain.head.linkHash))
+        let adding = MemberChange.add(StatedHead(accountID: third.account, device: head), .writer, name: nil)
+        #expect(try one.change(adding, introducing: third) != nil)
+        for device in [two, three] { #expect(try device.hurry().awaitsKey == false) }
+        let letters = try #require(host.letters)
+        letters.forge = { VaultKeyContent(vaultKey: .generate(from: host.random), splitKey: $0.splitKey) }
+        #expect(try one.change(.renewKey) != nil)
+        #expect(try two.hurry().hasBadLetter && three.hurry().hasBadLetter)
+        #expect(try two.change(.leave) != nil)
+        #expect(try three.change(.accept) != nil)
+        let told = try three.sync()
+        #expect(told.role == .writer && !told.isInvited && told.memberCount == 2 && told.waitingLinks == nil, "\(told)")
+        // The key that is due since somebody left comes with right letters.
+        letters.forge = { $0 }
+        for _ in 0..<2 { for device in [one, three] { try device.hurry() } }
+        try three.put(LogDevice.text(7), "by a member\n")
+        for device in [three, one] { try device.hurry() }
+        #expect(try one.facts() == three.facts() && one.shown(LogDevice.text(7)) == "by a member\n")
+    }
+
     @Test("R56: wrong older keys under a new one are named, and the next epoch repairs them")
     func wrongHistoryObject() throws {
         let circle = try Self.circle(.writer)

@@ -147,6 +147,30 @@ struct LyingServerLettersTests {
         try bob.succeed("fsck")
     }
 
+    @Test("a member without the newest key leaves all the same, unless something of that person waits to be sent")
+    func leavingWithoutKey() throws {
+        let (carol, dave) = (try CoffretRunner(), try CoffretRunner())
+        for person in [carol, dave] { try people.join(person) }
+        try people.share("Home", "writer", with: bob)
+        for person in [carol, dave] { try people.share("Home", "viewer", with: person) }
+        try people.sync(bob, carol)
+        try alice.succeed("share", "rm", "Home", people.member(dave), "--yes")
+        // Behind the new key comes a link that is sealed with it.
+        try alice.succeed("share", "add", "Home", people.account(of: dave), "--role", "viewer", "--yes")
+        try query("DELETE FROM keyletters")
+        try bob.makeNote("Not sent", "--vault", "Home")
+        try expectRefused(carol, 92, "sharing.key.awaited", "sync")
+        try carol.succeed("share", "leave", "Home", "--yes")
+        #expect(try carol.succeed("ls", "--vault", "Home").contains("Rules"))
+        try expectRefused(bob, 92, "sharing.key.awaited", "share", "leave", "Home", "--yes")
+        try people.sync(alice)
+        try bob.succeed("share", "leave", "Home", "--yes")
+        try people.sync(alice)
+        #expect(try alice.succeed("ls", "--vault", "Home").contains("Not sent"))
+        let members = try alice.json("share", "members", "Home")["members"] as? [[String: Any]]
+        #expect(members?.count == 2, "\(String(describing: members))")
+    }
+
     @Test("R52 secondIdentityChain: an account has one identity chain; another one in its place is a fork")
     func secondIdentityChain() throws {
         // A person without an identity and with two devices, which found one each.

@@ -326,6 +326,12 @@ extension ShareLeave: PerformedOperation {
             _ = try desk.change(record, sync, to: .leave) { $0.acknowledges = false }
         } catch let error as SyncError where error.code == .memberUnknown {
             // Somebody removed the account meanwhile: there is nothing to leave.
+        } catch  where SyncTrouble.lacksKey(error) {
+            // Without the newest key nothing is sent. The link that leaves says nothing that it would seal.
+            guard try VaultSyncer.unsentEntryCount(of: desk.vault(record)) ?? 0 == 0,
+                let intake = try sync.intake(of: record.vaultID)
+            else { throw error }
+            try sync.decline(intake)
         }
         let id = record.vaultID
         // The copy stays: it can be read here, and nobody changes it.

@@ -9,6 +9,7 @@ internal import CoffretHTTP
 package import CoffretKeys
 internal import CoffretLogs
 internal import CoffretMessages
+internal import CoffretSharing
 internal import CoffretStorage
 package import CoffretSync
 internal import CoffretTerminal
@@ -240,6 +241,14 @@ package enum SyncTrouble {
 
     /// Whether this machine's disk has no room, whatever wanted some.
     package static func isDiskFull(_ error: any Error) -> Bool { fullDisk.contains(FailureCode.of(error)) }
+
+    /// Whether a vault waits for a key: the letter did not come, or was refused, or an older key did not come with it.
+    static func lacksKey(_ error: any Error) -> Bool {
+        switch error {
+        case let error as SyncError: error.code == .keyAwaited || error.code == .historyDiffers
+        default: error is SharingError
+        }
+    }
 
     private static let passing: Set<String> = ["server.busy", "server.rate.exceeded", "server.storage.unavailable"]
 

@@ -68,7 +68,8 @@ package protocol MemberKeys {
 package enum SealedReading: Equatable, Sendable {
     /// The details opened; of an epoch link without the new key they are nil, and the checkpoint alone is there.
     case read(details: MemberDetails?, checkpoint: Checkpoint?)
-    /// The key is here, and the bytes are none of the specified: the link accepts what the checkpoint before it accepts.
+    /// The bytes are none of the specified, under a key that is here or by being none: the link accepts what the checkpoint before
+    /// it accepts.
     case unreadable
     /// The key of this epoch is not here: the reader waits.
     case needsKey(epoch: UInt32)
@@ -130,6 +131,7 @@ package enum MemberSealing {
         _ sealed: [UInt8], number: UInt64, in vaultID: VaultID, epoch: UInt32, opening: EpochOpening?,
         keys: some MemberKeys
     ) -> SealedReading {
+        guard !sealed.isEmpty else { return .unreadable }
         func opened(_ sealed: [UInt8], _ context: Context, _ key: VaultKey, _ epoch: UInt32) -> [UInt8]? {
             try? unsafe Envelope.open(
                 sealed, key: self.key(from: key, vaultID, epoch: epoch), context: context,

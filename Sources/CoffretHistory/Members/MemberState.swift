@@ -54,6 +54,11 @@ package struct VerifiedMemberLink: Equatable, Sendable {
     /// Whether it needs confirmation if its signer's device is trusted no more (K7). Who leaves takes nobody else's right.
     package var changesRights: Bool { number > 0 && !roleChanges.isEmpty && !effect.leaves }
 
+    /// Whether logs may be closed or ended by it (K1, K6), at what is accepted then.
+    var mayShut: Bool {
+        endsReading || checkpoint?.ends.isEmpty == false || roleChanges.values.contains { $0?.writes != true }
+    }
+
     /// The same link with another checkpoint, for its author's plans.
     func with(_ checkpoint: Checkpoint) -> VerifiedMemberLink {
         VerifiedMemberLink(effect, checkpoint: checkpoint, details: details)

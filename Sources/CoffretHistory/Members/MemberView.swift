@@ -90,15 +90,17 @@ package struct MemberView: Equatable, Sendable {
         }
     }
 
-    /// K8: links, taken or not, for which this account can speak and which lack confirmation.
+    /// K8: links, taken or not, for which this account can speak and which lack confirmation. An account that is no owner
+    /// at the newest link known here speaks for no other one.
     ///
     /// - Parameter others: accounts without a device that could speak, as this device's person says.
     package func unconfirmedLinks(spokenForBy account: ChainID, and others: Set<ChainID> = []) -> [Int] {
-        chain.links.indices.dropFirst().filter { number in
+        guard let now = chain.states.last?.members[account] else { return [] }
+        return chain.links.indices.dropFirst().filter { number in
             let signer = chain.links[number].accountID
-            let before = chain.states[number - 1].members[account]
             let speaks =
-                signer == account || others.contains(signer) && before?.role == .owner && before?.writes == true
+                signer == account
+                || others.contains(signer) && now.owns && chain.states[number - 1].members[account]?.owns == true
             return speaks && lacksConfirmation(number)
         }
     }

@@ -59,7 +59,7 @@ extension HistoryMachine {
         return names
     }
 
-    /// N3: names that are asked for by address: of the head, of tips of checkpoints above the base, of ends, and what these
+    /// N3: names that are asked for by address: of the head, of tips of roots and limits above the base, of ends, and what these
     /// entries come after or have seen, down to the base.
     ///
     /// - Parameters:
@@ -76,11 +76,14 @@ extension HistoryMachine {
             }
         }
         if let head { try ask(head) }
-        // Limits of links without a root count only with the entries up to them.
-        if members.takenCount > 0 { try ask(members.newestState.accepted) }
-        for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)
-        where members.chain.links[link].checkpoint?.root != nil {
-            for (instance, mark) in members.chain.states[link].accepted.marks
+        for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1) {
+            let (made, accepted) = (members.chain.links[link], members.chain.states[link].accepted)
+            guard made.checkpoint?.root != nil else {
+                // Limits count only with the entries up to them, whatever later links accept.
+                if made.mayShut || link == members.newest { try ask(accepted) }
+                continue
+            }
+            for (instance, mark) in accepted.marks
             where try store.dot(of: mark.name) == nil {
                 // Of a tip that was deleted for good its bare form is asked for.
                 let bare = bareName(of: mark, of: instance)

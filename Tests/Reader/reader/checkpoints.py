@@ -70,8 +70,10 @@ class Checkpoints:
         return kdf(self.keys[epoch], b'member-details/key', self.chain.vault + u32(epoch))
 
     def _open(self, link):
-        """The checkpoint of a link, or None; its details are kept."""
+        """The checkpoint of a link, or None; its details are kept. An empty sealed part has neither."""
         place, sealed, separate = link.place, link.sealed, None
+        if not sealed:
+            return None
         if 10 in link.parts:
             both = cbor.decode(sealed, MALFORMED, place)
             need(is_list(both, 2) and all(map(is_bytes, both)), MALFORMED, place, 'sealed part')
