@@ -95,9 +95,8 @@ internal import Glibc
             [name])?.readUnsigned()
     }
 
-    /// The program at the other end of a connection, by the kernel's word; nil for one that hides it.
-    package func program(of name: String) -> String? {
-        guard let process = processID(of: name) else { return nil }
+    /// The program of a process, by the kernel's word; nil for one that hides it.
+    package static func program(of process: UInt32) -> String? {
         var path = [CChar](repeating: 0, count: 4096)
         let count = unsafe readlink("/proc/\(process)/exe", &path, path.count - 1)
         return count > 0 ? String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil

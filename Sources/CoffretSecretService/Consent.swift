@@ -1,5 +1,5 @@
-// Whether the person lets a program use the service. Invariant: no answer is a no; a yes is for a path, which the kernel names, and is
-// remembered.
+// Whether the person lets a program use the service. Invariant: only a person's answer is a yes or a no; a yes is for a path, which the
+// kernel names, and is remembered.
 //
 // Source: the manuals of Assuan and pinentry (gnupg.org), for the question.
 
@@ -13,6 +13,8 @@ final class Consent {
     private static let byteCountMax = 16 << 10
     /// A greeting and five commands.
     private static let answerCount = 6
+    /// A prompt that ends without an answer is started again, so often in all.
+    private static let startCountMax = 3
 
     private let environment: ProcessEnvironment
     private let programs: SecretServicePrograms
@@ -21,6 +23,9 @@ final class Consent {
     /// A question on the screen. Its program takes the question away when the pipe to it is closed.
     private struct Question {
         let program: String
+        let vault: String
+        /// How often its prompt was started before.
+        let earlierStartCount: Int
         let child: pid_t
         let commands: Int32
         let answers: Int32
@@ -41,10 +46,13 @@ final class Consent {
     ///
     /// - Returns: whether the question stands on the screen.
     func ask(_ program: String?, vault: String) -> Bool {
-        guard let program, let prompt, environment.value(.display) ?? environment.value(.waylandDisplay) != nil else {
-            return false
-        }
+        let screen = environment.value(.display) ?? environment.value(.waylandDisplay)
+        guard let program, screen != nil else { return false }
         guard question == nil else { return question?.program == program }
+        return start(program, vault: vault, earlierStartCount: 0)
+    }
+
+    private func start(_ program: String, vault: String, earlierStartCount: Int) -> Bool {
         let words = """
             \(TextWidth.displaySafe(program))
             wants to keep passwords in "\(TextWidth.displaySafe(vault))", and to read those of other programs there.
@@ -52,7 +60,10 @@ final class Consent {
         let lines = [
             "SETTITLE Coffret asks", "SETDESC \(Self.escaped(words))", "SETOK Allow", "SETCANCEL Refuse", "CONFIRM",
         ]
-        guard let input = try? ChildProcess.makePipe(), let output = try? ChildProcess.makePipe() else { return false }
+        guard let prompt, let input = try? ChildProcess.makePipe(), let output = try? ChildProcess.makePipe() else {
+            ServiceLog.say("nobody can be asked: there is neither coffret-prompt nor pinentry, or no pipe to it")
+            return false
+        }
         // It is read once the prompt has started; a pipe has room for it.
         try? DescriptorIO.write(Array((lines.joined(separator: "\n") + "\n").utf8), to: input.writing)
         let child = try? ChildProcess.start(
@@ -63,11 +74,13 @@ final class Consent {
         guard let child else {
             close(input.writing)
             close(output.reading)
+            ServiceLog.say("nobody can be asked: \(prompt) does not start")
             return false
         }
         _ = fcntl(output.reading, F_SETFL, O_NONBLOCK)
         question = Question(
-            program: program, child: child.processID, commands: input.writing, answers: output.reading)
+            program: program, vault: vault, earlierStartCount: earlierStartCount, child: child.processID,
+            commands: input.writing, answers: output.reading)
         return true
     }
 
@@ -85,7 +98,7 @@ final class Consent {
         text.unicodeScalars.map { $0 == "%" ? "%25" : $0 == "\n" ? "%0A" : String($0) }.joined()
     }
 
-    /// - Returns: the program, once, when the question about it was answered; the answer is in `isAllowed`.
+    /// - Returns: the program, once, when the question about it was answered, or cannot be asked; a yes is in `isAllowed`.
     func poll() -> String? {
         guard var asked = question else { return nil }
         var part = [UInt8](repeating: 0, count: 4096)
@@ -99,20 +112,38 @@ final class Consent {
         guard count <= 0 || lines.count > Self.answerCount || asked.received.count > Self.byteCountMax else {
             return nil
         }
-        end()
-        let isYes = lines.count > Self.answerCount && lines[Self.answerCount - 1].hasPrefix("OK")
-        if isYes { try? programs.add(asked.program) }
+        let outcome = remove(asked)
+        guard lines.count > Self.answerCount else {
+            let startCount = asked.earlierStartCount + 1
+            let program = TextWidth.displaySafe(asked.program)
+            ServiceLog.say("nobody has answered about \(program): the prompt is gone; \(outcome.text)")
+            let isAskedAgain =
+                startCount < Self.startCountMax
+                && start(asked.program, vault: asked.vault, earlierStartCount: startCount)
+            return isAskedAgain ? nil : asked.program
+        }
+        if lines[Self.answerCount - 1].hasPrefix("OK") { add(asked.program) }
         return asked.program
     }
 
+    private func add(_ program: String) {
+        do { try programs.add(program) } catch {
+            ServiceLog.say("the yes to \(TextWidth.displaySafe(program)) cannot be remembered: \(error)")
+        }
+    }
+
     /// Takes the question away that nobody waits for any more.
-    func end(unless isWanted: (String?) -> Bool = { _ in false }) {
-        guard let asked = question, !isWanted(asked.program) else { return }
+    func end(unless isWanted: (String?) -> Bool) {
+        if let asked = question, !isWanted(asked.program) { _ = remove(asked) }
+    }
+
+    private func remove(_ asked: Question) -> ChildOutcome {
         kill(asked.child, SIGTERM)
         close(asked.commands)
         close(asked.answers)
         var status: Int32 = 0
         while unsafe waitpid(asked.child, &status, 0) < 0, errno == EINTR {}
         question = nil
+        return ChildOutcome(waitStatus: status)
     }
 }

@@ -60,6 +60,8 @@ struct BusRefusal: Error, Equatable {
     static let unknown = BusRefusal(name: "org.freedesktop.DBus.Error.UnknownMethod", words: "there is no such method")
     static let arguments = BusRefusal(
         name: "org.freedesktop.DBus.Error.InvalidArgs", words: "these are not the arguments of the method")
+    static let unnamed = BusRefusal(
+        name: "org.freedesktop.DBus.Error.Failed", words: "the bus does not say which program asks")
     static let limits = BusRefusal(name: "org.freedesktop.DBus.Error.LimitsExceeded", words: "that is too much")
 
     static func unsupported(_ words: String) -> BusRefusal {
@@ -71,6 +73,8 @@ struct BusRefusal: Error, Equatable {
     init(_ error: SecretVaultError) {
         switch error {
         case .locked: self = .locked
+        case .unasked(let code):
+            self.init(name: "org.freedesktop.DBus.Error.Failed", words: "the agent cannot be asked   [\(code)]")
         case .missing: self = .noObject
         case .tooLarge: self = .limits
         case .failed(let code):

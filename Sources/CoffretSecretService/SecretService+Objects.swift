@@ -20,7 +20,7 @@ extension SecretService {
             return [.paths(open), .paths(locked)]
         case "Unlock":
             let objects = call.paths(try call.arguments("ao")[0])
-            guard !isOpen else { return [.paths(opened(objects)), .path("/")] }
+            guard try !isOpen else { return [.paths(opened(objects)), .path("/")] }
             return [.paths([]), .path(try makePrompt(objects, for: call.sender))]
         case "Lock":
             // The whole store would lock, which is the person's to say.
@@ -65,7 +65,7 @@ extension SecretService {
     private func search(_ attributes: [String: String]) throws(BusRefusal) -> (open: [String], locked: [String]) {
         guard SecretVault.isWithinLimits(attributes) else { throw .limits }
         guard !attributes.isEmpty else { return ([], []) }
-        if isOpen {
+        if try isOpen {
             do throws(SecretVaultError) {
                 return (try vault.find(attributes).map { SecretPath.path(ofItem: $0) }, [])
             } catch {
@@ -136,7 +136,7 @@ extension SecretService {
     private static let attributesProperty = "org.freedesktop.Secret.Item.Attributes"
 
     private func create(_ values: [BusValue], for sender: String) throws(BusRefusal) -> [BusValue] {
-        guard isOpen else { throw .locked }
+        guard try isOpen else { throw .locked }
         let label = values[0].property(Self.labelProperty)?.text ?? ""
         let attributes = values[0].property(Self.attributesProperty)?.texts ?? [:]
         guard SecretVault.isWithinLimits(attributes) else { throw .limits }
@@ -178,7 +178,7 @@ extension SecretService {
 
     /// The item behind a path, of which it is not known yet whether it is an entry.
     private func entryID(_ object: SecretPath) throws(BusRefusal) -> String {
-        guard isOpen else { throw .locked }
+        guard try isOpen else { throw .locked }
         switch object {
         case .item(let id): return id
         case .search(let path):
@@ -228,7 +228,7 @@ extension SecretService {
     }
 
     private func properties(of object: SecretPath) throws(BusRefusal) -> [(String, BusValue)] {
-        let isOpen = isOpen
+        let isOpen = try isOpen
         switch object {
         case .service: return [("Collections", .paths([SecretPath.collectionPath]))]
         case .collection:

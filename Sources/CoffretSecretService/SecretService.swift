@@ -49,6 +49,8 @@ package final class SecretService {
     let consent: Consent
     /// The connection whose call is being answered.
     private var caller: String?
+    /// The processes at the other end of connections. The bus is asked once: it is the same as long as the connection lasts.
+    private var processes: [String: UInt32] = [:]
     private let environment: ProcessEnvironment
     var sessions: [String: Session] = [:]
     var prompts: [String: UnlockPrompt] = [:]
@@ -73,7 +75,7 @@ package final class SecretService {
         vault = SecretVault(grant, environment)
         unlocking = Unlocking(words)
         consent = Consent(environment)
-        wasOpen = vault.isOpen
+        wasOpen = (try? vault.isOpen()) == true
     }
 
     /// Serves until something ends it.
@@ -101,10 +103,9 @@ package final class SecretService {
         }
     }
 
-    /// Tells whoever listens that the store was locked or unlocked.
+    /// Tells whoever listens that the store was locked or unlocked, if that is known.
     func noteState() {
-        let isOpen = vault.isOpen
-        guard isOpen != wasOpen else { return }
+        guard let isOpen = try? vault.isOpen(), isOpen != wasOpen else { return }
         wasOpen = isOpen
         if !isOpen { searches = [] }
         noteState(isOpen: isOpen, to: nil)
@@ -124,9 +125,16 @@ package final class SecretService {
     }
 
     /// Whether entries are open to the caller: the store is, and the person has said yes to its program.
-    var isOpen: Bool { vault.isOpen && isAllowed(caller) }
+    var isOpen: Bool {
+        get throws(BusRefusal) {
+            try inBus { () throws(SecretVaultError) in try vault.isOpen() } && isAllowed(caller)
+        }
+    }
 
-    func isAllowed(_ client: String?) -> Bool { client.map { consent.isAllowed(bus.program(of: $0)) } ?? true }
+    func isAllowed(_ client: String?) -> Bool { client.map { consent.isAllowed(program(of: $0)) } ?? true }
+
+    /// - Returns: nil for a program that hides its file.
+    func program(of client: String) -> String? { processes[client].flatMap(MessageBus.program) }
 
     func next() -> Int {
         number += 1
@@ -158,6 +166,7 @@ package final class SecretService {
             sessions[path] = nil
         }
         prompts = prompts.filter { $0.value.owner != client }
+        processes[client] = nil
         endQuestions()
     }
 
@@ -167,6 +176,8 @@ package final class SecretService {
         else { throw .unknown }
         guard let object = SecretPath(path) else { throw .noObject }
         message.markSensitive()
+        guard let process = processes[sender] ?? bus.processID(of: sender) else { throw .unnamed }
+        processes[sender] = process
         caller = sender
         defer { caller = nil }
         guard let values = message.values(countMax: Self.valueCountMax) else { throw .limits }

@@ -26,6 +26,8 @@ struct SecretContent {
 /// Why something was not done.
 enum SecretVaultError: Error, Equatable {
     case locked
+    /// The agent could not be asked, so that it is not known whether the store is open.
+    case unasked(code: String)
     case missing
     case tooLarge
     case failed(code: String)
@@ -66,31 +68,42 @@ package final class SecretVault {
     func sessionEnded() { client = nil }
 
     /// Whether the store is unlocked. Asks nobody, and opens no session, which would have the keys unsealed.
-    var isOpen: Bool {
+    ///
+    /// - Throws: `.unasked`.
+    func isOpen() throws(SecretVaultError) -> Bool {
         if let client {
             // A session speaks by itself only to end.
             var entry = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
             if unsafe poll(&entry, 1, 0) == 0 { return true }
             self.client = nil
         }
-        let states = try? AgentClient.connect(environment)?.status(of: grant.store)
-        return states?.first?.isUnlocked == true
+        do {
+            return try AgentClient.connect(environment)?.status(of: grant.store).first?.isUnlocked == true
+        } catch {
+            let failure = Self.failure(error)
+            if failure != .locked { throw failure }
+            return false
+        }
     }
 
-    /// - Throws: `.locked`, `.failed` for a token that counts no more.
+    /// What it means that the agent gave no answer: one that has gone took the keys with it.
+    private static func failure(_ error: any Error) -> SecretVaultError {
+        switch error {
+        case let broken as NetError where broken.code != .closed: .unasked(code: broken.code.rawValue)
+        case let refused as AgentRefused where refused.code != AgentErrorCode.storeLocked.rawValue:
+            .failed(code: refused.code)
+        default: .locked
+        }
+    }
+
+    /// - Throws: `.locked`, `.unasked`, `.failed` for a token that counts no more.
     private func session() throws(SecretVaultError) -> SessionClient {
         if let client { return client }
         do {
-            guard let opened = try SessionClient.open(environment, store: grant.store, token: grant.token) else {
-                throw SecretVaultError.locked
-            }
-            client = opened
-            return opened
-        } catch let refused as AgentRefused where refused.code != AgentErrorCode.storeLocked.rawValue {
-            throw .failed(code: refused.code)
-        } catch {
-            throw .locked
-        }
+            client = try SessionClient.open(environment, store: grant.store, token: grant.token)
+        } catch { throw Self.failure(error) }
+        guard let client else { throw .locked }
+        return client
     }
 
     private func perform<Request: StoreOperation>(_ request: Request) throws(SecretVaultError) -> Request.Answer {
@@ -104,7 +117,7 @@ package final class SecretVault {
             }
         } catch {
             client = nil
-            throw .locked
+            throw Self.failure(error)
         }
     }
 

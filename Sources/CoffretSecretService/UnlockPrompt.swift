@@ -37,7 +37,7 @@ final class Unlocking {
         // No terminal, and no file with a passphrase: a person is to be asked.
         guard
             let started = try? ChildProcess.start(
-                words, input: .null, output: .null, error: .null, environment: ["COFFRET_PASSPHRASE_FILE": ""],
+                words, input: .null, output: .null, environment: ["COFFRET_PASSPHRASE_FILE": ""],
                 isDetached: true)
         else { return false }
         child = started.processID
@@ -76,8 +76,9 @@ extension SecretService {
         switch call.member {
         case "Prompt":
             _ = try call.arguments("s")
+            let isUnlocked = try inBus { () throws(SecretVaultError) in try vault.isOpen() }
             prompts[path]?.isShown = true
-            if vault.isOpen || !unlocking.start() { endPrompts(hasUnlocked: vault.isOpen) }
+            if isUnlocked || !unlocking.start() { endPrompts(hasUnlocked: isUnlocked) }
         case "Dismiss":
             complete(path, hasUnlocked: false)
             endQuestions()
@@ -89,7 +90,7 @@ extension SecretService {
     /// Nobody waits for an answer any more.
     func endQuestions() {
         if prompts.values.allSatisfy({ !$0.isShown }) { unlocking.end() }
-        let waiting = Set(prompts.values.filter(\.isShown).map { bus.program(of: $0.owner) })
+        let waiting = Set(prompts.values.filter(\.isShown).map { program(of: $0.owner) })
         consent.end(unless: waiting.contains)
     }
 
@@ -98,12 +99,20 @@ extension SecretService {
     /// - Parameter answered: the program that the person was asked about just now; a no is not asked about again.
     func endPrompts(hasUnlocked: Bool, after answered: String? = nil) {
         noteState()
-        let isOpen = hasUnlocked && vault.isOpen
+        let isOpen = hasUnlocked && isKnownOpen
         for (path, prompt) in prompts where prompt.isShown {
-            let program = bus.program(of: prompt.owner)
+            let program = program(of: prompt.owner)
             let isAllowed = consent.isAllowed(program)
             if isOpen, !isAllowed, program != answered, consent.ask(program, vault: vault.grant.vault) { continue }
             complete(path, hasUnlocked: isOpen && isAllowed)
+        }
+    }
+
+    /// A prompt's end has no place for an error.
+    private var isKnownOpen: Bool {
+        do throws(SecretVaultError) { return try vault.isOpen() } catch {
+            ServiceLog.say("a program was told that the store is locked: \(BusRefusal(error).words)")
+            return false
         }
     }
 

@@ -54,12 +54,21 @@ package struct Question {
         // a window's memory, and a third of the time until it is there.
         unsafe setenv("GSK_RENDERER", "cairo", 1)
         unsafe setenv("GDK_DEBUG", "gl-disable", 1)
-        guard gtk_init_check() != 0 else { return false }
+        guard gtk_init_check() != 0 || opensLater() else { return false }
         let provider = unsafe gtk_css_provider_new()!
         unsafe gtk_css_provider_load_from_data(provider, style + more, -1)
         unsafe gtk_style_context_add_provider_for_display(
             gdk_display_get_default(), OpaquePointer(provider), UInt32(GTK_STYLE_PROVIDER_PRIORITY_APPLICATION))
         return true
+    }
+
+    /// Tries a screen again for two seconds: a server of X turns programs away while it starts anew, as after its last window.
+    private static func opensLater() -> Bool {
+        guard unsafe getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil else { return false }
+        return (0..<20).contains { _ in
+            usleep(100_000)
+            return unsafe gdk_display_open(nil) != nil
+        }
     }
 
     /// Verdigris for what acts, red for what was wrong; all else is the desktop's.

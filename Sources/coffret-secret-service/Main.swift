@@ -47,7 +47,7 @@ enum Main {
     }
 
     private static func fail(_ code: Int32, _ words: String) -> Int32 {
-        try? DescriptorIO.write(Array("coffret-secret-service: \(words)\n".utf8), to: STDERR_FILENO)
+        ServiceLog.say(words)
         return code
     }
 }

@@ -14,6 +14,8 @@ package final class LoopbackTunnel: Sendable {
         var budget: [Direction: Int] = [:]
         var isCut = false
         var isSlow = false
+        /// How many connections are still turned away.
+        var refusalCount = 0
         /// The descriptors of connections that have not ended.
         var open: Set<Int32> = []
     }
@@ -82,9 +84,23 @@ package final class LoopbackTunnel: Sendable {
     /// Whether the cut has happened.
     package var didCut: Bool { state.withLock(\.isCut) }
 
+    /// Closes the next connections as soon as they come.
+    package func turnAway(_ connectionCount: Int) { state.withLock { $0.refusalCount = connectionCount } }
+
+    /// Whether as many have come.
+    package var hasTurnedAway: Bool { state.withLock { $0.refusalCount == 0 } }
+
     // MARK: Connections
 
     private func serve(_ client: Int32) {
+        let isRefused = state.withLock { state in
+            defer { state.refusalCount = max(0, state.refusalCount - 1) }
+            return state.refusalCount > 0
+        }
+        guard !isRefused else {
+            close(client)
+            return
+        }
         let server = socket(AF_INET, Self.kind, 0)
         // Before it is connected: whoever waits for quiet waits for this one, too.
         let isOpen = state.withLock { state in

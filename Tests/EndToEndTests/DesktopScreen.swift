@@ -10,20 +10,25 @@ final class DesktopScreen {
     private let bus: SpawnedProcess
     private let display: String
     private let folder: TemporaryDirectory
+    /// The way to the screen of those programs that are turned away at first.
+    private let door: LoopbackTunnel?
     /// The variables of a program on this screen. Screen readers are looked for on the same bus, so that no other one is started.
     let environment: [String: String]
 
     static let isAvailable = ["/usr/bin/Xvfb", "/usr/bin/xdotool", "/usr/bin/dbus-daemon"].allSatisfy(
         FileManager.default.isExecutableFile)
 
-    init() throws {
+    /// - Parameter refusalCount: so many connections of the programs on this screen are closed before one holds.
+    init(turningAway refusalCount: Int = 0) throws {
         folder = try TemporaryDirectory("screen")
-        // It chooses a free display and says which. A key that is held long, as on a busy machine, is one key.
+        // It chooses a free display and says which. A key that is held long, as on a busy machine, is one key. As that of a desktop, it
+        // does not start anew whenever its last window has gone.
         server = try SpawnedProcess(
             "/usr/bin/Xvfb",
-            ["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-fbdir", folder.path, "-r"],
+            ["-displayfd", "1", "-screen", "0", "1280x800x24", "-fbdir", folder.path, "-r", "-noreset"]
+                + [refusalCount > 0 ? "-listen" : "-nolisten", "tcp"],
             environment: ["PATH": "/usr/bin:/bin"], directory: "/", output: .pipe, error: .null)
-        guard let number = server.readOutputLine() else {
+        guard let number = server.readOutputLine().flatMap(UInt16.init) else {
             server.kill()
             throw CoffretRunner.Failed(text: "Xvfb does not start")
         }
@@ -36,8 +41,11 @@ final class DesktopScreen {
             bus.kill()
             throw CoffretRunner.Failed(text: "dbus-daemon does not start")
         }
+        door = refusalCount > 0 ? try LoopbackTunnel(to: 6000 + number) : nil
+        door?.turnAway(refusalCount)
         environment = [
-            "DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address, "AT_SPI_BUS_ADDRESS": address,
+            "DISPLAY": door.map { "127.0.0.1:\(Int($0.port) - 6000)" } ?? display, "DBUS_SESSION_BUS_ADDRESS": address,
+            "AT_SPI_BUS_ADDRESS": address,
         ]
     }
 
@@ -45,6 +53,9 @@ final class DesktopScreen {
         server.kill()
         bus.kill()
     }
+
+    /// Whether as many programs have been turned away as were to be.
+    var hasTurnedAway: Bool { door?.hasTurnedAway ?? true }
 
     @discardableResult
     func xdotool(_ arguments: String...) throws -> ProcessResult {
@@ -68,6 +79,12 @@ final class DesktopScreen {
         }
         try xdotool("windowfocus", "--sync", found)
         return found
+    }
+
+    /// The program that has a window with this title, if there is one.
+    func process(ofWindow title: String) throws -> pid_t? {
+        try xdotool("search", "--onlyvisible", "--name", title, "getwindowpid").text
+            .split(separator: "\n").last.flatMap { pid_t($0) }
     }
 
     func type(_ text: String) throws { try xdotool("type", "--delay", "10", text) }

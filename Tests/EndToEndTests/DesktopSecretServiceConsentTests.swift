@@ -42,6 +42,42 @@ struct DesktopSecretServiceConsentTests {
         #expect(try store(answeringBy: "Escape") != 0)
     }
 
+    @Test(
+        "R154: a screen that turns the prompt away, and a prompt that dies, are no answer: the person is asked again",
+        .enabled(if: hasPrompt && DesktopScreen.isAvailable, "needs coffret-prompt, Xvfb and xdotool"))
+    func askedAgain() throws {
+        let screen = try DesktopScreen(turningAway: 2)
+        let world = try SecretServiceWorld(screen: screen, isServing: false)
+        try #require(try world.switchOn().exitCode == 0)
+        try world.serve(isAllowing: false)
+        let tool = try SpawnedProcess(
+            "/usr/bin/secret-tool", ["store", "--label", "Mail", "user", "ada"], environment: world.variables,
+            directory: "/", input: .pipe, error: .pipe)
+        tool.write(Array("xylophone".utf8))
+        tool.closeInput()
+        var killed: [pid_t] = []
+        for _ in 0..<3 {
+            try Waiting.until("another prompt") {
+                try #require(tool.isRunning, "nobody is asked")
+                guard let prompt = try screen.process(ofWindow: "Coffret asks"), !killed.contains(prompt) else {
+                    return false
+                }
+                killed.append(prompt)
+                kill(prompt, SIGKILL)
+                return true
+            }
+        }
+        #expect(screen.hasTurnedAway)
+        // A prompt that dies again and again is asked for no more.
+        #expect(tool.wait().code != 0)
+        try screen.waitUntilNoWindow("Coffret asks")
+        let said = world.words().split(separator: "\n")
+        #expect(
+            said.count == 3 && said.allSatisfy { $0.contains("nobody has answered about /usr/bin/secret-tool") },
+            "\(said)")
+        #expect(try !world.agent.succeed("secret-service", "status").contains("secret-tool"))
+    }
+
     @Test("without a screen a program that nobody has said yes to gets nothing, and learns nothing")
     func nobody() throws {
         let world = try SecretServiceWorld()

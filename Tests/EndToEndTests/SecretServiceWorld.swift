@@ -88,7 +88,7 @@ final class SecretServiceWorld {
     func serve(isAllowing: Bool = true) throws {
         if isAllowing { try allowPrograms() }
         let service = try SpawnedProcess(
-            Self.program, environment: variables, directory: "/", output: .pipe, error: .null)
+            Self.program, environment: variables, directory: "/", output: .pipe, error: .pipe)
         #expect(service.readOutputLine() == "ready")
         self.service = service
     }
@@ -101,6 +101,8 @@ final class SecretServiceWorld {
 
     var processID: pid_t? { service?.processID }
     func end() { service?.kill() }
+    /// What it has said to the administrator, once there is something.
+    func words() -> String { String(decoding: service?.readError() ?? [], as: UTF8.self) }
     func waitForEnd() -> SpawnedProcess.Status? { service?.wait() }
 
     /// Those of a program on this desktop.
