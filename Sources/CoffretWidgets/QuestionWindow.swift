@@ -64,7 +64,8 @@ package struct Question {
 
     /// Tries a screen again for two seconds: a server of X turns programs away while it starts anew, as after its last window.
     private static func opensLater() -> Bool {
-        guard unsafe getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil else { return false }
+        let environment = ProcessEnvironment()
+        guard environment.value(.display) ?? environment.value(.waylandDisplay) != nil else { return false }
         return (0..<20).contains { _ in
             usleep(100_000)
             return unsafe gdk_display_open(nil) != nil

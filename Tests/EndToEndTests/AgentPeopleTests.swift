@@ -97,7 +97,7 @@ struct AgentPeopleTests {
 
     @Test("sharing: an agent tells of letters and waiting vaults, each once")
     func sharing() throws {
-        let people = try SharingPeople()
+        let people = try SharingPeople(areKeptUnlocked: false)
         let (alice, bob, carol) = (people.alice, people.bob, try CoffretRunner())
         try people.join(carol)
         for (person, name) in [(bob, "Bob"), (carol, "Carol")] { try person.succeed("contact", "me", "--name", name) }
@@ -131,7 +131,7 @@ struct AgentPeopleTests {
 
     @Test("sharing: an agent tells who came to a vault and left it, of roles and of a recovered account, each once")
     func members() throws {
-        let people = try SharingPeople()
+        let people = try SharingPeople(areKeptUnlocked: false)
         let (alice, bob, carol, dave) = (people.alice, people.bob, try CoffretRunner(), try CoffretRunner())
         for person in [carol, dave] { try people.join(person) }
         try alice.succeed("contact", "add", people.account(of: bob), "--name", "bob")

@@ -3,10 +3,12 @@
 
 import CoffretTestSupport
 import Foundation
+import Synchronization
 
 /// Runs `coffret` in a world of its own.
 final class CoffretRunner: Sendable {
     let folder: TemporaryDirectory
+    private let keptUnlocked = Mutex(false)
     static let passphrase = "lagoon pewter fig onyx crayon"
 
     init() throws {
@@ -43,12 +45,20 @@ final class CoffretRunner: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     }
 
+    deinit {
+        if isKeptUnlocked { _ = try? run("agent", "stop") }
+    }
+
     /// The environment of every run; `nil` as a value takes a variable away.
     func environment(_ changes: [String: String?] = [:]) -> [String: String] {
         var environment = [
             "HOME": folder.file("home"), "TMPDIR": folder.file("tmp"), "PATH": "/usr/local/bin:/usr/bin:/bin",
             "TZ": "UTC", "LANG": "C.UTF-8", "COFFRET_PASSPHRASE_FILE": passphraseFile, "COFFRET_AGENT": "off",
         ]
+        if changes.isEmpty, isKeptUnlocked {
+            environment["COFFRET_AGENT"] = nil
+            environment.merge(agentVariables) { $1 }
+        }
         for (name, value) in changes { environment[name] = value }
         return environment
     }
@@ -96,6 +106,23 @@ final class CoffretRunner: Sendable {
     /// Makes a store; its passphrase is stretched as little as the bounds allow, to keep tests quick.
     func makeStore() throws {
         try succeed("init", "--effort", "light")
+    }
+
+    /// Has an agent keep the store open, which syncs nothing by itself, for all commands without variables of their own. Each would stretch
+    /// the passphrase anew, which is most of its work; for tests in which that is not the matter.
+    func keepUnlocked() throws {
+        guard FileManager.default.isExecutableFile(atPath: AgentRunner.agentExecutable) else { return }
+        try FileManager.default.createDirectory(
+            atPath: folder.file("kept"), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        keptUnlocked.withLock { $0 = true }
+        try succeed("agent", "settings", "--sync", "off")
+        try succeed("unlock")
+    }
+
+    var isKeptUnlocked: Bool { keptUnlocked.withLock(\.self) }
+
+    private var agentVariables: [String: String] {
+        ["XDG_RUNTIME_DIR": folder.file("kept"), "COFFRET_TPM": "off"]
     }
 
     /// Makes a note and returns its id.

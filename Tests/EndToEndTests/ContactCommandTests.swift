@@ -20,6 +20,7 @@ struct ContactCommandTests {
 
         func join(_ person: CoffretRunner, _ name: String) throws {
             try person.makeStore()
+            try person.keepUnlocked()
             try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
             try person.succeed("contact", "me", "--name", name)
         }

@@ -45,5 +45,6 @@ enum DevicePairing {
         requester.type(try code(second) + "\n")
         try requester.wait(for: "one of yours now")
         try approver.wait(for: "one of your devices now")
+        if old.isKeptUnlocked { try new.keepUnlocked() }
     }
 }

@@ -12,6 +12,7 @@ struct ImportTests {
     init() throws {
         runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
     }
 
     private func write(_ text: String, to path: String) throws {

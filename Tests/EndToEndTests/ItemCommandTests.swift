@@ -10,6 +10,7 @@ struct ItemCommandTests {
     func noteLife() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         let first = "# Tomatoes, second sowing\n\nSow in May.\nWater them. ünïcödé 日本\n"
         let id = try runner.makeNote(first, "-t", "garden/beds")
         #expect(try runner.succeed("show", id) == first)
@@ -35,6 +36,7 @@ struct ItemCommandTests {
     func trash() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         let id = try runner.makeNote("# Copper spray\n")
         try runner.succeed("rm", "copper")
         #expect(try runner.succeed("ls") == "")
@@ -52,6 +54,7 @@ struct ItemCommandTests {
     func flagsAndTags() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         let first = try runner.makeNote("# One\n")
         let second = try runner.makeNote("# Two\n\n#garden/beds\n")
         try runner.succeed("pin", first, second)
@@ -77,6 +80,7 @@ struct ItemCommandTests {
     func login() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         try runner.succeed("new", "--type", "login", "GitHub", "--set", "username=ada", "--generate", "password")
         let password = try runner.succeed("show", "github", "--field", "password").dropLast()
         #expect(password.count == 20)
@@ -102,6 +106,7 @@ struct ItemCommandTests {
     func pipedText() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         func text(_ name: String) throws -> String? { try runner.json("show", name)["text"] as? String }
         try runner.succeed("new", "--set", "username=ada", input: "# Router\nblinks red\n")
         #expect(try text("Router") == "# Router\nblinks red\n")
@@ -122,6 +127,7 @@ struct ItemCommandTests {
     func nearField() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         try runner.succeed("new", "--type", "login", "Bank", "--set", "username=ada")
         let slip = try runner.run("edit", "Bank", "--secret", "passwrod", input: "hunter2\n")
         #expect(slip.exitCode == 0 && slip.errorText.contains("did you mean password?"))
@@ -133,6 +139,7 @@ struct ItemCommandTests {
     func oneTimeCodes() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         try runner.succeed("new", "--type", "login", "Bank", "--secret", "totp", input: "JBSWY3DPEHPK3PXP\n")
         let code = try runner.succeed("otp", "bank")
         #expect(code.dropLast().count == 6 && code.dropLast().allSatisfy(\.isNumber))
@@ -149,6 +156,7 @@ struct ItemCommandTests {
     func ambiguous() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         let first = try runner.makeNote("# git at work\n")
         let second = try runner.makeNote("# git at home\n")
         let result = try runner.run("show", "git")
@@ -169,6 +177,7 @@ struct ItemCommandTests {
     func past() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         try runner.makeNote("# First\n")
         let log = try runner.succeed("log", "--json")
         let entries = try #require(try JSONSerialization.jsonObject(with: Data(log.utf8)) as? [[String: Any]])
@@ -186,6 +195,7 @@ struct ItemCommandTests {
     func invalidText() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         #expect(try runner.run(["new"], input: [0x23, 0x20, 0xFF, 0xFE, 0x0A]).exitCode == 80)
         #expect(try runner.run("new", input: " \n").exitCode == 80)
         #expect(try runner.succeed("ls") == "")
@@ -195,6 +205,7 @@ struct ItemCommandTests {
     func terminalSafety() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         let text = "# Evil \u{1B}]0;title\u{7}\n\n\u{1B}[31mred\n"
         let id = try runner.makeNote(text)
         #expect(try runner.succeed("show", id) == text)
@@ -209,6 +220,7 @@ struct ItemCommandTests {
     func pages() throws {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         for title in ["One", "Two", "Three", "Four"] { _ = try runner.makeNote("# \(title)\n") }
         try runner.succeed("new", "--type", "login", "GitHub", "--set", "username=ada")
         try runner.succeed("pin", "Two")

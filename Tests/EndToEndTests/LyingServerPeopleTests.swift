@@ -24,6 +24,7 @@ struct LyingServerPeopleTests {
 
     private static func join(_ person: CoffretRunner, _ name: String, _ server: ServerRunner) throws {
         try person.makeStore()
+        try person.keepUnlocked()
         try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         try person.succeed("contact", "me", "--name", name)
     }

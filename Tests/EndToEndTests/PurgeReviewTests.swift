@@ -21,6 +21,7 @@ struct PurgeReviewTests {
         let server = try ServerRunner()
         let (first, second) = (try CoffretRunner(), try CoffretRunner())
         try first.makeStore()
+        try first.keepUnlocked()
         let local = try first.run("share", "review", "Personal", "--keep", "--yes")
         #expect(local.errorText.contains("cli.vault.not-synced"), "\(local.errorText)")
         try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)

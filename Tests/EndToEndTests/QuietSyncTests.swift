@@ -21,7 +21,7 @@ struct QuietSyncTests {
 
     /// Two people with a vault, who have synced all.
     private func sharing() throws -> SharingPeople {
-        let people = try SharingPeople()
+        let people = try SharingPeople(areKeptUnlocked: false)
         try people.alice.succeed("vault", "new", "One")
         try people.alice.makeNote("First\nwords", "--vault", "One")
         try people.share("One", "writer", with: people.bob)
@@ -79,7 +79,7 @@ struct QuietSyncTests {
 
     @Test("a record of a quiet vault that was damaged, or is of another place, makes the next sync look at everything")
     func damaged() throws {
-        let people = try SharingPeople()
+        let people = try SharingPeople(areKeptUnlocked: false)
         let alice = people.alice
         try alice.succeed("vault", "sync", "Personal")
         for _ in 0..<3 { try alice.succeed("sync") }

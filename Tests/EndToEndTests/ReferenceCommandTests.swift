@@ -13,6 +13,7 @@ struct ReferenceCommandTests {
     static func makeRunner() throws -> CoffretRunner {
         let runner = try CoffretRunner()
         try runner.makeStore()
+        try runner.keepUnlocked()
         try runner.succeed(
             "new", "--type", "login", "GitHub (work)", "--set", "username=ada", "--secret", "password", input: secret)
         try runner.succeed("new", "--type", "login", "GitLab", "--set", "username=bob", "--generate", "password")

@@ -15,6 +15,7 @@ struct RevocationTests {
             server = try ServerRunner()
             (first, lost, third) = (try CoffretRunner(), try CoffretRunner(), try CoffretRunner())
             try first.makeStore()
+            try first.keepUnlocked()
             try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
             try first.makeNote("Base\nof all")
             try first.succeed("vault", "sync", "Personal")

@@ -7,9 +7,13 @@ import Testing
 struct SharingPeople {
     let server: ServerRunner
     let alice, bob: CoffretRunner
+    private let areKeptUnlocked: Bool
 
-    /// - Parameter options: further ones of `coffret-server serve`.
-    init(_ options: String...) throws {
+    /// - Parameters:
+    ///   - options: further ones of `coffret-server serve`.
+    ///   - areKeptUnlocked: whether each has the store open in an agent.
+    init(_ options: String..., areKeptUnlocked: Bool = true) throws {
+        self.areKeptUnlocked = areKeptUnlocked
         server = try ServerRunner(options: options)
         (alice, bob) = (try CoffretRunner(), try CoffretRunner())
         for person in [alice, bob] { try join(person) }
@@ -17,6 +21,7 @@ struct SharingPeople {
 
     func join(_ person: CoffretRunner) throws {
         try person.makeStore()
+        if areKeptUnlocked { try person.keepUnlocked() }
         try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         // The first look at what waits founds the identity to which keys are sealed.
         try person.succeed("share", "requests")

@@ -22,6 +22,7 @@ struct SharingTests {
 
         func join(_ person: CoffretRunner) throws {
             try person.makeStore()
+            try person.keepUnlocked()
             try person.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
             // The first look at what waits founds the identity to which keys are sealed.
             try person.succeed("share", "requests")
@@ -158,8 +159,8 @@ struct SharingTests {
         let lock = try #require(FileHandle(forUpdatingAtPath: path))
         #expect(flock(lock.fileDescriptor, LOCK_EX) == 0)
         let waiting = try SpawnedProcess(
-            CoffretRunner.executable, ["sync"], environment: alice.environment(), directory: alice.workPath,
-            error: .inherited)
+            CoffretRunner.executable, ["sync"], environment: alice.environment(["COFFRET_AGENT": "off"]),
+            directory: alice.workPath, error: .inherited)
         let descriptors = "/proc/\(waiting.processID)/fd"
         try Waiting.until("it waits for its turn") {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
