@@ -20,7 +20,9 @@ extension PeopleWorld {
         runs = [:]
         for room in rooms {
             for device in room.devices {
-                (device.intercept, device.lie, device.serverAlso) = (nil, { $0 }, room.ghosts)
+                (device.intercept, device.serverAlso) = (nil, room.ghosts)
+                let hasMore = !room.ghosts.isEmpty
+                device.lie = { reply in hasMore ? Self.tellingOfMore(reply) : reply }
             }
         }
         var (quietCount, pushCount) = (0, 0)
@@ -65,6 +67,14 @@ extension PeopleWorld {
         }
         pushCount += report.sentCount > 0 ? 1 : 0
         return isQuiet
+    }
+
+    /// A member lists what the server has besides, also where the zone brings nothing new.
+    private static func tellingOfMore(_ reply: LogReply) -> LogReply {
+        guard case .head(let head) = reply else { return reply }
+        let cursor = head.cursor + [0]
+        return .head(
+            LogHead(address: head.address, cursor: cursor, epoch: head.epoch, people: head.people, word: head.word))
     }
 
     private static func withoutObjects(_ reply: LogReply) -> LogReply {
