@@ -337,7 +337,8 @@ class Linking:
         w, was, end = s.w, s.m, len(s.links)
         if not s.ok() or s.old:
             return
-        speaks = lambda k, a: a == s.acct.i or s.links[k - 1].roles.get(s.acct.i) == OWNER and w.alone(a, s.side)
+        owns = lambda L: L.roles.get(s.acct.i) == OWNER
+        speaks = lambda k, a: a == s.acct.i or owns(s.links[k - 1]) and owns(s.links[-1]) and w.alone(a, s.side)
         # Taken here before or not: others wait for it.
         k = next((k for k in range(1, end) if speaks(k, s.links[k].signer[0]) and s.unconfirmed(k, end)), None)
         if k is None or any(not s.knows(x, h) for L in s.links for x, h in L.heads.items()):

@@ -2,7 +2,7 @@
 
 from .checkpoints import Dropping, Judging, Linking
 from .device import Counting, Knowledge, Writing
-from .rules import on
+from .rules import WRITES, on
 
 
 class Syncing:
@@ -38,7 +38,9 @@ class Syncing:
         new = {e.id: e for e in got if e.id > s.since}
         head = view.head()
         asked = [x for n, x in (head.vec.values() if head else ())]
-        asked += [x for L in s.links[: s.m] if L.root is not None for n, x in L.accept.values()]
+        shuts = lambda L: L.opens or any(r not in WRITES for r in L.change.values()) or L.k and L.ended != s.links[L.k - 1].ended
+        named = [L for L in s.links[: s.m] if L.root is not None or L.k == s.m - 1 or shuts(L)]
+        asked += [x for L in named for n, x in L.accept.values()]
         asked += [x for e in list(new.values()) + list(s.store.values()) for x in [e.prev] + [y for n, y in e.seen.values()]]
         asked += [x for ends in s.link().ended.values() for end in ends for x in end[2:]]  # what shows a fork (K6)
         while asked:  # back along the logs, to the base
