@@ -144,6 +144,9 @@ extension LogSync {
     /// R7: the word that let this device in has to come true with the server's first answer.
     func checkTold() throws {
         guard let told = memory.told else { return }
+        // What waits for a link, a key or somebody's word may be what was told.
+        let members = try members()
+        guard memory.left == nil, members.takenCount == members.chain.count else { return }
         let isThere = try repository.ask { (machine) throws(StorageError) in
             try machine.standing(of: told, at: 0) != .ahead
         }

@@ -141,8 +141,8 @@ struct FormerMemberTests {
         #expect(try two.hurry().sentCount > 0 && one.vaultKeys[two.repository.keys.currentEpoch] == nil)
     }
 
-    @Test("R7: a word whose base is a link that waits for a word is there, where all that the link accepts is")
-    func toldWaitingBase() throws {
+    @Test("R7: what was told is asked for once no link waits, and then a base that nobody shows is missed")
+    func toldWhileLinksWait() throws {
         let circle = try MemberSyncTests.circle(.writer, devices: 2)
         let (host, two) = (circle.people[0], circle.people[1].devices[0])
         let one = host.devices[0]
@@ -155,14 +155,14 @@ struct FormerMemberTests {
         #expect(try two.hurry().waitsForWord != nil)
         let count = try two.repository.ask { (machine) in (machine.members.takenCount, machine.members.chain.count) }
         #expect(count.0 < count.1)
-        func sync(told base: Int) throws -> SyncError? {
-            let word = AppliedWord(base: UInt32(base), numbers: [:], digest: StateDigest())
-            let bytes = CBOREncoder.encode { $0.encode(word: word) }
-            #expect(try PairingWord.keep(bytes, in: two.repository))
-            return try LogExchangeTests.failure { try two.sync() }
-        }
-        #expect(try sync(told: count.1 - 1) == nil)
-        #expect(try sync(told: count.1 + 1)?.code == .headRolledBack)
+        let word = AppliedWord(base: UInt32(count.1 + 9), numbers: [:], digest: StateDigest())
+        let bytes = CBOREncoder.encode { $0.encode(word: word) }
+        #expect(try PairingWord.keep(bytes, in: two.repository))
+        #expect(try LogExchangeTests.failure { try two.sync() } == nil)
+        #expect(LogMemory(of: two.repository).told == word)
+        let spare = try #require(host.devices.last)
+        #expect(try spare.change(.confirm([host.account]), shown: ShownLinks(undoneFrom: nil)) != nil)
+        #expect(try LogExchangeTests.failure { try two.hurry() }?.code == .headRolledBack)
     }
 
     @Test("K8: a member who is no owner any more speaks for no other account, and decides for his own device")
