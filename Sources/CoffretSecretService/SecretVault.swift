@@ -86,7 +86,7 @@ package final class SecretVault {
         }
     }
 
-    /// What it means that the agent gave no answer: one that has gone took the keys with it.
+    /// The meaning of an agent that gave no answer: one that has gone took the keys with it.
     private static func failure(_ error: any Error) -> SecretVaultError {
         switch error {
         case let broken as NetError where broken.code != .closed: .unasked(code: broken.code.rawValue)

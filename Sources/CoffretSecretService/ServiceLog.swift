@@ -1,4 +1,4 @@
-// What an administrator reads of the service. Invariant: no text of the store is in it.
+// Lines of the service for an administrator. Invariant: no text of the store is in it.
 
 internal import CoffretTerminal
 internal import Glibc

@@ -2,6 +2,7 @@
 // write is left before anything more is pushed, and what only this copy had is written again first (I2, I4).
 
 internal import CoffretBase
+internal import CoffretCrypto
 internal import CoffretHistory
 package import CoffretLogs
 package import CoffretStorage
@@ -144,9 +145,13 @@ extension LogSync {
     /// R7: the word that let this device in has to come true with the server's first answer.
     func checkTold() throws {
         guard let told = memory.told else { return }
-        // What waits for a link, a key or somebody's word may be what was told.
+        // The entries may state links that await a confirmation, or be sealed with a key that is awaited. Both are told by the verified
+        // chain alone: a server that could have a word wait by objects of its own could withhold what was told for ever.
         let members = try members()
-        guard memory.left == nil, members.takenCount == members.chain.count else { return }
+        let epochs = follower.chains.rights?.keyCommitments.keys.map(\.self) ?? []
+        guard members.takenCount == members.chain.count,
+            epochs.allSatisfy({ repository.keys.keys(ofEpoch: $0) != nil })
+        else { return }
         let isThere = try repository.ask { (machine) throws(StorageError) in
             try machine.standing(of: told, at: 0) != .ahead
         }

@@ -45,7 +45,7 @@ package struct LetterWish: Sendable {
     package let memberHead: ChainPosition
     /// Those of the accounts that have not accepted yet.
     package let newcomers: Set<ChainID>
-    /// What the newcomers' first sync must show (`PairingWord`); empty: nothing can be said.
+    /// A state that the newcomers' first sync must show (`PairingWord`); empty: nothing can be said.
     package let word: [UInt8]
 
     package func word(for account: ChainID) -> [UInt8] { newcomers.contains(account) ? word : [] }

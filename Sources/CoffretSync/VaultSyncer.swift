@@ -160,7 +160,7 @@ package final class VaultSyncer {
     /// Why the key that is due was not made.
     private static func dueKey(_ logs: LogReport) -> SyncError? {
         guard logs.isEpochStale else { return nil }
-        // Nobody can write the new key before a word is said, and the error names the one who has to say it.
+        // The new key cannot be written before a word is said, and the error names the one who has to say it.
         return logs.waitsForWord.map { SyncError(.memberUnconfirmed, at: $0.account.hex) } ?? SyncError(.epochStale)
     }
 

@@ -237,7 +237,7 @@ extension StoreDesk {
         }
         let record = try store.joinVault(chains, named: name, keys: intake.keys, splitKey: splitKey)
         if !intake.word.isEmpty, let server = try store.keyring.server()?.url {
-            // Who let the person in told of a state: a server that shows less is found out at once.
+            // The letter told of a state: a server that shows less is found out at once.
             try store.keep(pairingWords: [record.vaultID: intake.word], server: server)
         }
         return record

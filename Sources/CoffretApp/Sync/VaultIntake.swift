@@ -28,7 +28,7 @@ struct VaultIntake {
     /// The keys that came, and that the chain commits to.
     let keys: [UInt32: VaultKey]
     let splitKey: SplitKey?
-    /// What the first sync must show, by the letter's sender; empty: nothing was said.
+    /// The sender's word of a state that the first sync must show; empty: none.
     let word: [UInt8]
     /// Why it cannot be accepted yet.
     let obstacle: (any Error)?

@@ -271,7 +271,7 @@ extension BlobSealer {
     }
 }
 
-/// What transactions say of the state, of which only the last counts: each is sealed, and opening one costs more than
+/// States of transactions, of which only the last counts: each is sealed, and opening one costs more than
 /// finding it.
 private struct UnreadStates {
     var full: ScannedTransaction.Blob?
