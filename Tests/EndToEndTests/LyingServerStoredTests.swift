@@ -2,6 +2,7 @@
 
 import CoffretTestSupport
 import Foundation
+
 import Testing
 
 @Suite(
@@ -145,8 +146,12 @@ struct LyingServerStoredTests {
                 return String(text.prefix(byteCount + number))
             }
         }
-        let plain = try stored(texts(688, "tomatoes and beans "))
-        #expect(plain.count > 1)
-        #expect(try stored(texts(703, "a secret of a firm ")) == plain)
+        // A tree parts where a keyed hash says, so one collection in some sixty has a node more, whatever it says.
+        let areAlike = try (1...3).contains { _ in
+            let plain = try stored(texts(688, "tomatoes and beans "))
+            #expect(plain.count > 1)
+            return try stored(texts(703, "a secret of a firm ")) == plain
+        }
+        #expect(areAlike)
     }
 }
