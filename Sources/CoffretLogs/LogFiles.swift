@@ -144,7 +144,7 @@ package final class LogFiles {
         of facts: [Fact], by dot: Dot, height: Height, inTree root: BlobName
     ) throws(StorageError) -> [Change] {
         do throws(HistoryError) {
-            return try ChangeTree.changes(of: facts, by: dot, height: height, place: root.description)
+            return try ChangeTree.changes(of: facts, by: dot, height: height, place: root)
         } catch {
             throw StorageError(.treeMalformedNode, place: root.description, cause: error)
         }
@@ -219,7 +219,7 @@ extension FactTrees {
         }
         let (dot, height) = author(all)
         do throws(HistoryError) {
-            return try ChangeTree.changes(of: all, by: dot, height: height, place: root.description)
+            return try ChangeTree.changes(of: all, by: dot, height: height, place: root)
         } catch {
             throw StorageError(.treeMalformedNode, place: root.description, cause: error)
         }

@@ -178,7 +178,7 @@ extension LogFiles {
         }
         var failure: StorageError?
         do throws(HistoryError) {
-            return try ValueDecoder.decode(stored, place: key.description) { (name) throws(HistoryError) in
+            return try ValueDecoder.decode(stored, place: key) { (name) throws(HistoryError) in
                 do throws(StorageError) {
                     return try ValueReader(reader: blobs, unstored: unstored).value(named: name)
                 } catch {

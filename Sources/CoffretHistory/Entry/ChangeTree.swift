@@ -32,7 +32,7 @@ package enum ChangeTree {
     /// - Parameter facts: ascending by key and dot.
     /// - Throws: `.entryMalformed` for a value with another dot, another height, and for a (key, dot) that comes twice.
     package static func changes(
-        of facts: [Fact], by entry: Dot, height: Height, place: String
+        of facts: [Fact], by entry: Dot, height: Height, place: some CustomStringConvertible
     ) throws(HistoryError) -> [Change] {
         var changes: [Change] = []
         var start = 0
@@ -43,7 +43,7 @@ package enum ChangeTree {
             let written = group.filter { !$0.isRetraction }
             guard Set(group.map(\.dot)).count == group.count, written.count <= 1,
                 written.allSatisfy({ $0.dot == entry }), group.allSatisfy({ $0.height == height })
-            else { throw HistoryError(.entryMalformed, place: place) }
+            else { throw HistoryError(.entryMalformed, place: place.description) }
             let content: ChangeContent =
                 switch written.first?.content {
                 case .inline(let bytes): .inPlace(bytes)

@@ -39,28 +39,31 @@ package enum ValueDecoder {
     ///   `.valueLibraryMissing` without libzstd; what `base` throws.
     /// - Complexity: at most the value's size, its base's size and 200 KB of memory.
     package static func decode(
-        _ stored: [UInt8], place: String, base: (BlobName) throws(HistoryError) -> [UInt8]?
+        _ stored: [UInt8], place: some CustomStringConvertible, base: (BlobName) throws(HistoryError) -> [UInt8]?
     ) throws(HistoryError) -> [UInt8] {
         if stored.first == ValueForm.plain.rawValue { return Array(stored.dropFirst()) }
-        let malformed = HistoryError(.valueMalformed, place: place)
-        guard let head = StoredValueHead(stored) else { throw malformed }
+        guard let head = StoredValueHead(stored) else { throw malformed(place) }
         guard let name = head.base else {
-            guard ValueLimits.allows(head.byteCount, ofStored: stored.count) else { throw malformed }
+            guard ValueLimits.allows(head.byteCount, ofStored: stored.count) else { throw malformed(place) }
             return try decompress(stored, head, prefix: [], place)
         }
         guard head.byteCount <= ValueLimits.deltaByteCountMax, isFrame(stored[head.frameOffset...]),
             let found = try base(name), let base = ValueBase(name: name, stored: found),
             ValueLimits.allows(head.byteCount, ofStored: stored.count + base.stored.count)
-        else { throw malformed }
+        else { throw malformed(place) }
         let prefix = try decode(base.stored, place: place) { _ in nil }
         return try decompress(stored, head, prefix: prefix, place)
     }
 
+    private static func malformed(_ place: some CustomStringConvertible) -> HistoryError {
+        HistoryError(.valueMalformed, place: place.description)
+    }
+
     private static func decompress(
-        _ stored: [UInt8], _ head: StoredValueHead, prefix: [UInt8], _ place: String
+        _ stored: [UInt8], _ head: StoredValueHead, prefix: [UInt8], _ place: some CustomStringConvertible
     ) throws(HistoryError) -> [UInt8] {
         let frame = stored[head.frameOffset...]
-        guard isFrame(frame) else { throw HistoryError(.valueMalformed, place: place) }
+        guard isFrame(frame) else { throw malformed(place) }
         var result = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: head.byteCount) { output, count in
             result = unsafe frame.withUnsafeBufferPointer { frame in
@@ -73,7 +76,7 @@ package enum ValueDecoder {
             count = max(result, 0)
         }
         if result == Int(COFFRET_ZSTD_UNAVAILABLE.rawValue) { throw HistoryError(.valueLibraryMissing) }
-        guard result == head.byteCount else { throw HistoryError(.valueMalformed, place: place) }
+        guard result == head.byteCount else { throw malformed(place) }
         return bytes
     }
 

@@ -142,9 +142,8 @@ extension Span<UInt8> {
 
     /// A copy of the bytes in `range`, which lies inside.
     func copy(_ range: Range<Int>) -> [UInt8] {
-        var result: [UInt8] = []
-        append(range, to: &result)
-        return result
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "the range lies inside")
+        return unsafe withUnsafeBufferPointer { unsafe Array(UnsafeBufferPointer(rebasing: $0[range])) }
     }
 
     func append(_ range: Range<Int>, to bytes: inout [UInt8]) {

@@ -30,12 +30,14 @@ package enum ChainKind: UInt8, Sendable {
 package struct ChainID: Hashable, Sendable {
     package static let byteCount = 32
 
-    package let bytes: [UInt8]
+    private let value: Bytes32
 
     package init?(_ bytes: [UInt8]) {
-        guard bytes.count == Self.byteCount else { return nil }
-        self.bytes = bytes
+        guard let value = Bytes32(bytes) else { return nil }
+        self.value = value
     }
+
+    package var bytes: [UInt8] { value.bytes }
 
     package var hex: String { Hex.encode(bytes) }
 }
