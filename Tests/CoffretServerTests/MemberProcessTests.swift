@@ -30,20 +30,11 @@ extension ServerClient {
 
 @Suite("Server: vaults of several people")
 struct MemberProcessTests {
-    /// Waits for an event; others may come before.
-    private static func hear(_ event: ServerEvent, on socket: ClientWebSocket) throws {
-        while true {
-            if case .message(.binary(let bytes)) = try socket.next(), try ServerEvent(decoding: bytes) == event {
-                return
-            }
-        }
-    }
-
     /// A request, an addition, an acceptance, pushes of both, a removal: alice at one port, bob at another.
     private static func day(_ alice: ServerClient, _ bob: ServerClient, _ stranger: ServerClient) throws {
         let socket = try ClientWebSocket.events(port: bob.port, token: bob.token)
         try letters(alice, bob, stranger)
-        try hear(.letter, on: socket)
+        try socket.hear(.letter)
         // R78: bob has not allowed alice yet.
         let vault = try alice.logVault()
         let path = "/v1/zones/\(Hex.encode(vault.id))"
@@ -58,7 +49,7 @@ struct MemberProcessTests {
         vault.take(add)
         #expect(
             try ChainHead(decoding: taken.body) == ChainHead(sequenceNumber: 2, linkHash: vault.hash(2)))
-        try hear(.membership(zone: vault.id), on: socket)
+        try socket.hear(.membership(zone: vault.id))
         let waiting = try #require(try bob.read("/v1/memberships", as: Memberships.self).entries.first)
         #expect(waiting.zone == vault.id && waiting.role == 2 && waiting.state == 1 && waiting.number == 2)
         #expect(try bob.read(path + "/keys", as: ZoneKeys.self).letter == letter)
@@ -165,7 +156,7 @@ struct MemberProcessTests {
         let more = ZoneObject.random()
         let push = vault.push([more], from: object.address, to: more.address, epoch: 2, by: bob.device)
         #expect(try bob.push(push, to: vault).code == "server.zone.unknown")
-        try hear(.membership(zone: vault.id), on: socket)
+        try socket.hear(.membership(zone: vault.id))
         let keys = try alice.read(path + "/keys", as: ZoneKeys.self)
         #expect(keys.epoch == 2 && keys.history == history && keys.lacking.isEmpty)
         // R84: what bob stored is alice's now.

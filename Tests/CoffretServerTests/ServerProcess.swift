@@ -354,4 +354,11 @@ extension ClientWebSocket {
         try socket.awaitAnswer()
         return socket
     }
+
+    /// Waits for an event; others may come before: two servers pass them on some time behind what they tell of.
+    func hear(_ event: ServerEvent) throws {
+        while true {
+            if case .message(.binary(let bytes)) = try next(), try ServerEvent(decoding: bytes) == event { return }
+        }
+    }
 }

@@ -125,12 +125,7 @@ struct ServerProcessTests {
         let events = try ClientWebSocket.events(port: server.port, token: phone.token)
         let object = ZoneObject.random()
         let receipt = try PushReceipt(decoding: try client.push(zone, from: nil, to: object.address, [object]).body)
-        guard case .message(.binary(let bytes)) = try events.next() else {
-            Issue.record("no event")
-            return
-        }
-        let zoneID = try Hex.decode(zone)
-        #expect(try ServerEvent(decoding: bytes) == .zone(id: zoneID, head: object.address, cursor: receipt.cursor))
+        try events.hear(.zone(id: try Hex.decode(zone), head: object.address, cursor: receipt.cursor))
         let revocation = account.revoking(second)
         #expect(try client.append(revocation).status == 200)
         #expect(try phone.send("GET", "/v1/zones/\(zone)/changes").status == 401)
@@ -187,7 +182,7 @@ struct ServerProcessTests {
             return (socket, id)
         }
         let waiting = try relay("?account=\(name)")
-        #expect(try events.next() == .message(.binary(ServerEvent.pairing(accountID: client.account.id).encoded())))
+        try events.hear(.pairing(accountID: client.account.id))
         #expect(try requests(client).map(\.relayID.hex) == [waiting.id])
         #expect(try requests(other).isEmpty, "another account sees nothing of it")
         #expect(
@@ -482,14 +477,8 @@ struct ServerProcessTests {
         #expect(try other.login().status == 200)
         let events = try ClientWebSocket.events(port: two.port, token: other.token)
         let object = ZoneObject.random()
-        #expect(try client.push(zone, from: nil, to: object.address, [object]).status == 200)
-        guard case .message(.binary(let bytes)) = try events.next(),
-            case .zone(_, let head, _) = try ServerEvent(decoding: bytes)
-        else {
-            Issue.record("no event from the other server")
-            return
-        }
-        #expect(head == object.address)
+        let receipt = try PushReceipt(decoding: try client.push(zone, from: nil, to: object.address, [object]).body)
+        try events.hear(.zone(id: try Hex.decode(zone), head: object.address, cursor: receipt.cursor))
         // A new device at one server is known at the other.
         let name = Hex.encode(client.account.id.prefix(8))
         let waiting = try ClientWebSocket(port: one.port, path: "/v1/relay?account=\(name)")
@@ -497,8 +486,7 @@ struct ServerProcessTests {
             Issue.record("no relay id")
             return
         }
-        let announcement = ServerEvent.pairing(accountID: client.account.id).encoded()
-        #expect(try events.next() == .message(.binary(announcement)))
+        try events.hear(.pairing(accountID: client.account.id))
         let requests = try PairingRequests(decoding: try other.send("GET", "/v1/pairings").body)
         #expect(requests.requests.map(\.relayID.hex) == [relayID])
         one.killAtOnce()

@@ -341,6 +341,13 @@ extension LogDevice {
         }
     }
 
+    /// Entries that links accept, or that entries name, and that are not here.
+    package func missingNames() throws -> Set<BlobName> {
+        try repository.step { (machine) throws(StorageError) in
+            try machine.missingNames(head: nil, behind: machine.unappliedNames())
+        }
+    }
+
     /// Own entries that the server has not taken, as far as this device knows.
     package func unacknowledged() throws -> Set<BlobName> {
         let memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
