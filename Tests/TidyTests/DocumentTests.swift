@@ -99,7 +99,7 @@ struct DocumentTests {
         #expect(Self.unknownOptions(in: "see coffret unlock --pin, coffret vault sync NAME --json") == [])
         #expect(Self.unknownOptions(in: "coffret vault sync NAME --pin").count == 1)
         for file in Self.pages + SourceTree.sources where !file.path.contains("decisions/") {
-            for line in file.text.split(separator: "\n") {
+            for line in file.text.split(separator: "\n") where line.contains("coffret ") {
                 let unknown = Self.unknownOptions(in: String(line))
                 #expect(unknown == [], "\(file.path): \(unknown)")
             }
