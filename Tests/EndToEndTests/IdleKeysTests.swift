@@ -66,7 +66,7 @@ struct IdleKeysTests {
                 }
             }
             key = try AgentMemoryTests.storageKey(of: agent.runner)
-            try Waiting.until("the keys are sealed") {
+            try Waiting.until("the keys are sealed", everyMilliseconds: 250) {
                 // A process that ends while its memory is read is one more reason to look again.
                 try ProcessFiles.children(of: processID).count <= 1 && (try? isInMemory()) == false
             }
