@@ -313,6 +313,27 @@ struct MemberOrderTests {
         #expect(two.repository.fsck().isClean)
     }
 
+    @Test("an entry that stayed with a person who left goes out once the person may write again")
+    func sentAfterReturning() throws {
+        let circle = try MemberSyncTests.circle(.owner, devices: 2)
+        let (host, two) = (circle.people[0], circle.people[1].devices[0])
+        let (one, other) = (host.devices[0], host.devices[1])
+        try one.put(LogDevice.text(3), "behind the link that accepts it\n")
+        one.intercept = { request in if case .push = request { .unreachable } else { nil } }
+        #expect(throws: SyncError.self) { try one.change(.renewKey) }
+        one.intercept = nil
+        try other.hurry()
+        #expect(try other.change(.leave) != nil)
+        for _ in 0..<2 { try two.hurry() }
+        #expect(try two.shown(LogDevice.text(3)) == nil)
+        try two.share(.writer, with: host)
+        for _ in 0..<3 { for device in [one, other, two] { try device.hurry() } }
+        for device in [other, two] {
+            #expect(try device.shown(LogDevice.text(3)) == "behind the link that accepts it\n")
+            #expect(try device.facts() == one.facts() && device.missingNames().isEmpty)
+        }
+    }
+
     @Test("a group in two halves that see nothing of each other comes together, with what both wrote")
     func groupSplit() throws {
         let circle = try MemberSyncTests.circle(.writer, .writer, .writer)
