@@ -7,6 +7,7 @@ import CoffretSimulation
 import CoffretStorage
 import CoffretSync
 import CoffretTestSupport
+import CoffretWire
 import Testing
 
 @Suite("Purges by other devices")
@@ -137,6 +138,46 @@ struct LogPurgeTests {
             try device.compact()
             #expect(try device.repository.missingNames(ofTree: root).isEmpty == (device === waiting))
             #expect(device.repository.fsck().isClean)
+        }
+    }
+
+    @Test("what was deleted for good goes also where a link above names its entry as a tip, below the base (P3)")
+    func tipOfLaterLink() throws {
+        let person = try LogExchangeTests.person(4)
+        let (one, late, lost, waiting) = (person.devices[0], person.devices[1], person.devices[2], person.devices[3])
+        try one.put(note, "in clear\n")
+        for device in person.devices { try device.sync() }
+        let entry = try #require(try one.repository.ownLog()).instance
+        let clear = try #require(try one.repository.ask { (machine) in machine.frontier[entry]?.name })
+        let before = Set(try person.objects().map(\.address))
+        try one.repository.commit([LogChange(key: note, value: nil)], time: one.now)
+        try one.put(LogDevice.text(8), "behind it\n")
+        var options = LogSync.Options()
+        (options.writesCheckpoint, options.purges) = (true, [note.entity])
+        #expect(try one.sync(options).linkCount == 1)
+        let head = try #require(try person.head()?.address)
+        try waiting.sync()
+        #expect(try waiting.repository.ask { (machine) in machine.base } != nil)
+        // From another device, which closes a log, the server keeps the entries back.
+        late.lie = { reply in
+            guard case .page(let page) = reply else { return reply }
+            let objects = page.objects.filter { before.contains($0.address) || $0.address == head }
+            return .page(LogPage(objects: objects, cursor: page.cursor, hasMore: page.hasMore))
+        }
+        try person.revoke(lost, by: late)
+        _ = try late.hurry()
+        late.lie = { $0 }
+        let states = late.repository.chains.members.states
+        #expect(states.last?.accepted[entry]?.name == clear)
+        let others = [one, late, waiting]
+        for _ in 0..<30 {
+            person.server.clock.now += 9 * Self.hour
+            for device in others { try device.sync() }
+        }
+        for device in others {
+            try device.repository.compact()
+            #expect(throws: StorageError.self) { try device.repository.exchange.sealedBlob(clear) }
+            #expect(try device.facts() == one.facts() && device.repository.fsck().isClean)
         }
     }
 }

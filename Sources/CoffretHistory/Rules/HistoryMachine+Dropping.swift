@@ -132,9 +132,9 @@ extension HistoryMachine {
                 guard let entry = try store.entry(named: name)?.entry, let mark = accepted[entry.instance],
                     entry.number <= min(mark.number, below.number(of: entry.instance))
                 else { continue }
-                // The tip goes too where its bare form is listed.
+                // The base's tip goes too where its bare form is listed. Links above it may name tips below what it accepts, which prove nothing.
                 let isBared = checkpoint.bareTips[entry.instance] != nil && mark.name == name
-                guard isBared || !tips.contains(name), !unacknowledged.contains(name) else { continue }
+                guard isBared || below[entry.instance]?.name != name, !unacknowledged.contains(name) else { continue }
                 try store.dropForGood(name)
                 hasGone = true
             }

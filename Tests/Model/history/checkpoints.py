@@ -443,7 +443,7 @@ class Dropping:
                 continue
             if k not in s.purged and s.name != L.signer[1] and s.w.t - s.seen_purges[k][1] < HALF - 8 * s.jumps:
                 raise Broken('deleted before seven days')
-            tips = s.tips() - set(L.bare.values())
+            tips = {x for n, x in s.accept().values()} - set(L.bare.values())
             gone = {
                 i
                 for i, e in s.store.items()

@@ -157,7 +157,7 @@ class Checks:
             d.purging()
             for k in d.purged if d.sure() else ():  # gone means gone
                 L = chain[k]
-                tips = d.tips() - set(L.bare.values())
+                tips = {x for n, x in d.accept().values()} - set(L.bare.values())
                 for e in d.store.values():
                     if L.purges & set(e.changes) and e.n <= min(L.accept.get(e.inst, (0, 0))[0], d.accept().get(e.inst, (0, 0))[0]) and e.id not in tips and not d.unsent(e):
                         w.fail('purged entry kept')
