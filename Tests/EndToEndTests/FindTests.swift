@@ -100,6 +100,7 @@ struct FindTests {
         try screen.wait(for: "Nothing found for nothinglikeit.", without: ["Bed"])
         // One half of a query, and one letter of a word, leave the list alone.
         try screen.press("C-u")
+        try screen.wait(for: "1 of 31")
         try screen.type("\"")
         try screen.wait(for: "no query yet", "Bed 30")
         try screen.press("C-u")
