@@ -72,14 +72,13 @@ package final class VaultSyncer {
 
     /// Picks up what others wrote. Under a key that came since, that is read by who is opened anew.
     private func refresh() throws {
-        let epoch = try store.keyring.vaultKeys(for: record.vaultID).currentEpoch
-        if epoch == vault.repository.keys.currentEpoch {
+        if try store.keyring.vaultKeys(for: record.vaultID).epochs == vault.repository.keys.epochs {
             do throws(StorageError) {
                 try vault.repository.refresh()
                 return
             } catch {
                 // Entries look damaged that another process sealed under a key which this one has not read yet.
-                guard error.code == .journalDamagedSegment, try store.readKeyringAgain() else { throw error }
+                guard error.code == .journalDamagedSegment else { throw error }
             }
         }
         vault.close()

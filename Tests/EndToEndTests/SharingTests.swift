@@ -147,8 +147,8 @@ struct SharingTests {
         #expect(try people.titles(bob).contains("By Carol, later"))
     }
 
-    @Test("a sync that waits for another process goes on under the key that this one wrote")
-    func keyMeanwhile() throws {
+    @Test("a sync that waits for another process goes on under the key that this one wrote", arguments: [false, true])
+    func keyMeanwhile(isInAgent: Bool) throws {
         let people = try People()
         let (alice, bob) = (people.alice, people.bob)
         try people.share("writer", with: bob)
@@ -159,22 +159,34 @@ struct SharingTests {
         let lock = try #require(FileHandle(forUpdatingAtPath: path))
         #expect(flock(lock.fileDescriptor, LOCK_EX) == 0)
         let waiting = try SpawnedProcess(
-            CoffretRunner.executable, ["sync"], environment: alice.environment(["COFFRET_AGENT": "off"]),
+            CoffretRunner.executable, ["sync"],
+            environment: isInAgent ? alice.environment() : alice.environment(["COFFRET_AGENT": "off"]),
             directory: alice.workPath, error: .inherited)
-        let descriptors = "/proc/\(waiting.processID)/fd"
+        // In an agent a process of its own syncs, with the key that the agent had when it began.
+        var worker: pid_t = 0
         try Waiting.until("it waits for its turn") {
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
-            return names.contains {
-                (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")) == path
-            }
+            worker = Self.processes(withOpen: path).first ?? 0
+            return worker != 0
         }
-        waiting.signal(SIGSTOP)
+        #expect((worker != waiting.processID) == isInAgent)
+        kill(worker, SIGSTOP)
         try lock.close()
         try alice.succeed("share", "rm", "Home", String(people.account(of: bob).prefix(8)), "--yes")
         try alice.makeNote("Under a new key", "--vault", "Home")
-        waiting.signal(SIGCONT)
+        kill(worker, SIGCONT)
         #expect(waiting.wait().code == 0)
         #expect(try people.titles(alice).contains("Under a new key"))
+    }
+
+    /// Other processes that have a file open.
+    private static func processes(withOpen path: String) -> [pid_t] {
+        let files = FileManager.default
+        let all = ((try? files.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { pid_t($0) }
+        return all.filter { process in
+            let folder = "/proc/\(process)/fd"
+            let names = process == getpid() ? [] : (try? files.contentsOfDirectory(atPath: folder)) ?? []
+            return names.contains { (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path }
+        }
     }
 
     @Test("who leaves keeps a copy to read; somebody else opens the next key")

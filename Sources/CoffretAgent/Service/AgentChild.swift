@@ -3,10 +3,12 @@
 
 internal import CPlatform
 internal import CoffretBase
+internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
+internal import Synchronization
 
 /// A running child, as the agent knows it.
 final class AgentChild {
@@ -68,6 +70,7 @@ final class AgentChild {
                 asked.kind == .presence && asked.wanted.isSettings && store == asked.store
                     && asked.wanted.allows(intervals)
             case (.connection, .presenceWanted): true
+            case (.connection, .keyWanted), (.session, .keyWanted), (.remote, .keyWanted): true
             case (.session(_, let manner), .noteKeyHeld), (.session(_, let manner), .noteKeyForgotten),
                 (.session(_, let manner), .lockWanted):
                 manner == .program || manner.isBrief
@@ -167,8 +170,12 @@ final class AgentChild {
 
     /// Answers a question of the child; one that does not wait for it gets nothing.
     func answer(_ report: ChildReport) {
-        let bytes = report.encoded
-        _ = unsafe send(control, bytes, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+        // It may hold a key, as what is taken may.
+        clearingTraces {
+            var bytes = report.encoded
+            defer { bytes.zero() }
+            _ = unsafe send(control, bytes, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+        }
     }
 
     /// In the child: has the agent ask whether the person is there.
@@ -181,6 +188,11 @@ final class AgentChild {
         case .refused(let code, _): return code
         default: return KeyStoreError.Code.presenceUnavailable.rawValue
         }
+    }
+
+    /// In the child: asks the agent for the key that opens the store now; nil if it has none.
+    static func askKey(over control: Int32) -> StorageKey? {
+        if case .renewed(let key, _) = ask(.keyWanted, over: control) { key } else { nil }
     }
 
     /// In the child: asks the agent whether a browser may have something once more.
@@ -204,6 +216,13 @@ final class AgentChild {
     ///
     /// - Returns: nil if the agent is gone, or the client for whom it is asked.
     private static func ask(_ question: ChildReport, over control: Int32, for client: Int32 = -1) -> ChildReport? {
+        // One question at a time: an answer does not say whose it is.
+        asking.withLock { _ in exchange(question, over: control, for: client) }
+    }
+
+    private static let asking = Mutex(())
+
+    private static func exchange(_ question: ChildReport, over control: Int32, for client: Int32) -> ChildReport? {
         report(question, over: control)
         while true {
             var polled = [
@@ -214,9 +233,13 @@ final class AgentChild {
             if polled[1].revents != 0 { return nil }
         }
         var message = [UInt8](repeating: 0, count: ChildReport.byteCountMax)
+        defer { message.zero() }
         var count: Int
         repeat { count = unsafe recv(control, &message, message.count, 0) } while count < 0 && errno == EINTR
-        return count > 0 ? ChildReport(decoding: Array(message.prefix(count))) : nil
+        guard count > 0 else { return nil }
+        var answer = Array(message.prefix(count))
+        defer { answer.zero() }
+        return ChildReport(decoding: answer)
     }
 
     /// In the child: descriptors `numbers` become 0, 1, 2, …, and all others are closed. Those from 3 on are not

@@ -54,6 +54,7 @@ extension AgentService {
 
 extension ChildReport {
     var isPresenceWanted: Bool { if case .presenceWanted = self { true } else { false } }
+    var isKeyWanted: Bool { if case .keyWanted = self { true } else { false } }
 }
 
 /// A question to the person, in a process with the agent's own variables.

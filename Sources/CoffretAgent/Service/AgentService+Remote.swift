@@ -60,7 +60,8 @@ extension AgentService {
             let kept = variables?.values ?? [:]
             AgentChild.settle(environment: own.merging(kept) { $1 }, parent: parent)
             let hosted = HostedStore(
-                store: path, storageKey: key, memory: memory, report: { AgentChild.report($0, over: 3) })
+                store: path, storageKey: key, memory: memory, askKey: { AgentChild.askKey(over: 3) },
+                report: { AgentChild.report($0, over: 3) })
             hosted.enter()
             return RemoteAttendant(
                 hosted: hosted, relayID: relayID, places: SecretJudge.places(of: kept, agent: own),

@@ -51,7 +51,7 @@ extension AgentService {
             AgentChild.arrange([connection.descriptor, connection.descriptor, null, control])
             AgentChild.settle(environment: variables, parent: parent)
             let hosted = HostedStore(
-                store: path, storageKey: key,
+                store: path, storageKey: key, askKey: { AgentChild.askKey(over: 3) },
                 // SSH opens no notes; the agent drops reports on them.
                 report: { AgentChild.report($0, over: 3) })
             hosted.enter()

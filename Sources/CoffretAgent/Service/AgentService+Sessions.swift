@@ -72,7 +72,8 @@ extension AgentService {
             let hosted = HostedStore(
                 store: path, storageKey: key, noteKeys: noteKeys, memory: memoryOfChanges,
                 askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) },
-                records: isNarrow ? nil : makeRecords, report: { AgentChild.report($0, over: 3) })
+                records: isNarrow ? nil : makeRecords, askKey: { AgentChild.askKey(over: 3) },
+                report: { AgentChild.report($0, over: 3) })
             hosted.enter()
             let terms = SessionTerms(
                 isJSON: session.isJSON, token: session.token, program: program, idleTime: idleTime,

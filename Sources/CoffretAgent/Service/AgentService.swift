@@ -171,6 +171,7 @@ package final class AgentService {
             child.takeReports()
             // It may not end soon, and others need the key that opens now.
             takeNews(of: child)
+            answerKeyWanted(of: child)
             askPresence(for: child)
             answerPermits(of: child)
             verifyPerson(for: child)
@@ -358,11 +359,7 @@ package final class AgentService {
         if let store = stores[path] {
             takeNews(of: child)
             if child.reports.contains(where: { if case .stale = $0 { true } else { false } }) {
-                // What another one changed it has said by now, since it had the keyring's lock until then.
-                for other in children.values where other.work.store == path {
-                    other.takeReports()
-                    takeNews(of: other)
-                }
+                takeNews(ofAll: path)
                 // It began with a key that another command has replaced meanwhile: nothing was done, and it may begin anew.
                 if store.keyCount != child.keyCount { return .locked(reason: AgentResponse.reasonToRunAgain) }
                 lock(store, because: .keysChanged)
@@ -375,6 +372,28 @@ package final class AgentService {
             return .failed(code: code, waitSeconds: waitSeconds)
         }
         return .failed(code: AgentErrorCode.commandFailed.rawValue, waitSeconds: nil)
+    }
+
+    /// What all children of a store have said of its keys. One that changed the keyring has said so before others could read it,
+    /// since it had the keyring's lock until then.
+    private func takeNews(ofAll path: String) {
+        for child in children.values where child.work.store == path {
+            child.takeReports()
+            takeNews(of: child)
+        }
+    }
+
+    /// Gives a child the newest key in place of the one that it began with.
+    private func answerKeyWanted(of child: AgentChild) {
+        guard let path = child.work.store, child.reports.contains(where: \.isKeyWanted) else { return }
+        child.reports.removeAll(where: \.isKeyWanted)
+        takeNews(ofAll: path)
+        guard child.lockReason == nil, let store = stores[path], store.check(at: BootClock.now, isUse: false) == nil,
+            let newest = store.newestKey
+        else {
+            return child.answer(.refused(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil))
+        }
+        child.answer(.renewed(newest.key, generation: newest.generation))
     }
 
     /// What a child that works with a store has said of its keys. One that was ended by locking has nothing to say.
@@ -399,7 +418,7 @@ package final class AgentService {
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted, .verificationWanted, .valueGiven, .askWaits:
+            .permitWanted, .verificationWanted, .valueGiven, .askWaits, .keyWanted:
             break
         }
     }

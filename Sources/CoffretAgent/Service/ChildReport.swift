@@ -51,13 +51,15 @@ enum ChildReport: Sendable {
 
     /// Somebody waits at this relay id and asks the store's device for a value.
     case askWaits(UniqueID)
+    /// Another process has changed the keyring, and this one goes on with the key that opens it now.
+    case keyWanted
 
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
         case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted,
-            .permitWanted, .verificationWanted, .valueGiven, .askWaits:
+            .permitWanted, .verificationWanted, .valueGiven, .askWaits, .keyWanted:
             false
         }
     }
@@ -80,7 +82,7 @@ enum ChildReport: Sendable {
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
     /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11], [12], [13], [14, act, mark],
-    /// [15, reason], [16, browser, host].
+    /// [15, reason], [16, browser, host], [17, relay id], [18].
     /// The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
@@ -168,6 +170,9 @@ enum ChildReport: Sendable {
             encoder.encodeArrayHeader(count: 2)
             encoder.encode(unsigned: 17)
             encoder.encode(bytes: relayID.bytes)
+        case .keyWanted:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: 18)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -230,6 +235,7 @@ enum ChildReport: Sendable {
             case (11, 1): return .confirmed
             case (12, 1): return .used
             case (13, 1): return .lockWanted
+            case (18, 1): return .keyWanted
             case (14, 3):
                 guard let act = BrowserAct(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
                     throw CBORError(.unexpectedItem, byteOffset: 0)

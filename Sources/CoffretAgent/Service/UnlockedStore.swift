@@ -167,6 +167,9 @@ final class UnlockedStore {
     /// The key, for what is no use of a person; the policy is asked before.
     var currentKey: StorageKey? { key }
 
+    /// The key that opens the keyring now, for a process that began with an earlier one; nil while all lie sealed.
+    var newestKey: (key: StorageKey, generation: UInt64)? { (newerKey ?? key).map { ($0, generation) } }
+
     var deadline: BootInstant? { policy.deadline }
 
     func secondsLeft(at now: BootInstant) -> UInt64? {

@@ -46,6 +46,8 @@ package final class HostedStore: Sendable {
     /// The agent's home for records, if this process may use it.
     package let records: (@Sendable () -> any ProtectedRecords)?
     private let report: @Sendable (HostedReport) -> Void
+    /// Asks the agent for the key that opens the store now; nil once the agent has locked it.
+    private let askKey: (@Sendable () -> StorageKey?)?
     private let locked = Mutex(false)
     /// Whether the agent has locked the store for what this process changed.
     package var hasLocked: Bool { locked.withLock { $0 } }
@@ -57,7 +59,7 @@ package final class HostedStore: Sendable {
     package init(
         store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], memory: GenerationMemory? = nil,
         askPresence: (@Sendable (_ reason: String) -> String?)? = nil,
-        records: (@Sendable () -> any ProtectedRecords)? = nil,
+        records: (@Sendable () -> any ProtectedRecords)? = nil, askKey: (@Sendable () -> StorageKey?)? = nil,
         report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
@@ -66,6 +68,7 @@ package final class HostedStore: Sendable {
         self.memory = memory
         self.report = report
         self.askPresence = askPresence
+        self.askKey = askKey
         self.records = records
     }
 
@@ -79,7 +82,7 @@ package final class HostedStore: Sendable {
         do {
             let opened = try Store.open(
                 at: store, with: .storageKey(storageKey.withLock { $0 }),
-                environment: environment.keepingStorageKey { [self] kept in
+                environment: environment.keepingStorageKey(newest: newestKey) { [self] kept in
                     let isKnown = storageKey.withLock { key in
                         defer { key = kept.key }
                         return kept.key.isEqual(to: key)
@@ -96,6 +99,16 @@ package final class HostedStore: Sendable {
             Keyring.awaitChange(of: StoreLayout(store).keyringPath, fileSystem: environment.fileSystem)
             report(.keyStale)
             throw StaleKey()
+        }
+    }
+
+    /// Another process of this device may change the keyring while this one is at work, which goes on with that.
+    private var newestKey: (@Sendable () -> StorageKey?)? {
+        guard let askKey else { return nil }
+        return { [self] in
+            let key = askKey()
+            if let key { storageKey.withLock { $0 = key } }
+            return key
         }
     }
 

@@ -157,7 +157,7 @@ extension VaultSyncBegin: PerformedOperation {
         try account.makeZone(for: record)
         if record.kind != .synced {
             let id = record.vaultID
-            try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .synced) }
+            try desk.store.setKind(of: id, .synced)
             record = try desk.store.vaultRecord(id.hex)
         }
         // Keys before content, and again when this is repeated: an attempt that broke off is made whole.
@@ -194,7 +194,7 @@ extension VaultSyncEnd: PerformedOperation {
             try desk.store.forgetZone(of: record)
             answer.isDeletedFromServer = true
         }
-        try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .local) }
+        try desk.store.setKind(of: id, .local)
         return answer
     }
 }

@@ -166,7 +166,7 @@ extension StoreDesk {
         let isLeft =
             record.kind == .synced
             && (try? change(record, sync, to: .leave) { $0.acknowledges = false }) != nil
-        try? store.changeKeyring { keyring in try keyring.setVaultKind(record.vaultID, .local) }
+        try? store.setKind(of: record.vaultID, .local)
         return isLeft
     }
 }

@@ -177,7 +177,7 @@ extension StoreDesk {
         if record.kind != .synced {
             try sync.account.makeZone(for: record)
             let id = record.vaultID
-            try store.changeKeyring { keyring in try keyring.setVaultKind(id, .synced) }
+            try store.setKind(of: id, .synced)
             shared = try store.vaultRecord(id.hex)
             try sync.account.sendKeys()
         }
@@ -225,7 +225,7 @@ extension StoreDesk {
         if let known = try store.vaults.first(where: { $0.vaultID == intake.vaultID }) {
             guard known.kind == .local else { return known }
             // The copy of somebody who left it.
-            try store.changeKeyring { keyring in try keyring.setVaultKind(known.vaultID, .synced) }
+            try store.setKind(of: known.vaultID, .synced)
             return try store.vaultRecord(known.vaultID.hex)
         }
         if let obstacle = intake.obstacle { throw obstacle }
@@ -335,7 +335,7 @@ extension ShareLeave: PerformedOperation {
         }
         let id = record.vaultID
         // The copy stays: it can be read here, and nobody changes it.
-        try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .local) }
+        try desk.store.setKind(of: id, .local)
         var answer = Answer()
         (answer.id, answer.name) = (id.hex, record.name)
         return answer

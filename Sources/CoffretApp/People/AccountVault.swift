@@ -73,7 +73,7 @@ extension AccountSync {
         for record in waiting {
             try account.makeZone(for: record)
             let id = record.vaultID
-            try store.changeKeyring { keyring in try keyring.setVaultKind(id, .synced) }
+            try store.setKind(of: id, .synced)
         }
         if !waiting.isEmpty { try account.sendKeys() }
         for record in try store.accountVaults where record.kind == .synced {

@@ -174,7 +174,11 @@ package final class Store {
                 environment: environment.storage, isText: ItemTexts.isText)
         } catch {
             // What another process sealed under keys that this one has not read yet looks damaged.
-            if error.code == .journalDamagedSegment, (try? readKeyringAgain()) == true {
+            if error.code == .journalDamagedSegment {
+                let isChanged = try readKeyringAgain()
+                guard try isChanged || inKeys(keyring.vaultKeys(for: record.vaultID)) !== keys else {
+                    throw CoreError(error)
+                }
                 let vault = try inKeys(keyring.vault(record.vaultID))
                 return try open(vault, isWritable: isWritable, admitsOlderChains: admitsOlderChains)
             }
@@ -265,8 +269,10 @@ package final class Store {
     }
 
     func addVault(named name: String, kind: VaultKind = .local, purpose: VaultPurpose?) throws -> VaultID {
-        let id = try addingVaults { (makePlaces) throws(KeyError) in
-            try keyring.addVault(named: name, kind: kind, purpose: purpose, makingPlaces: makePlaces)
+        let id = try following {
+            try addingVaults { (makePlaces) throws(KeyError) in
+                try keyring.addVault(named: name, kind: kind, purpose: purpose, makingPlaces: makePlaces)
+            }
         }
         try recordGeneration()
         return id
@@ -280,7 +286,7 @@ package final class Store {
         guard try vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
         let writer = try open(record, isWritable: true)
         try withExtendedLifetime(writer) {
-            try changeKeyring { keyring in try keyring.removeVault(record.vaultID) }
+            try following { try changeKeyring { keyring in try keyring.removeVault(record.vaultID) } }
         }
         try inFiles(environment.fileSystem.removeTree(layout.vaultPath(record.vaultID)))
     }
@@ -295,7 +301,7 @@ package final class Store {
         let record = try vaultRecord(reference)
         try Self.checkName(name)
         try checkIsFree(name, except: record.vaultID)
-        try changeKeyring { keyring in try keyring.renameVault(record.vaultID, to: name) }
+        try following { try changeKeyring { keyring in try keyring.renameVault(record.vaultID, to: name) } }
     }
 
     private func checkIsFree(_ name: String, except vault: VaultID?) throws {

@@ -69,9 +69,11 @@ extension Store {
         try Self.checkName(name)
         let id = chains.vaultID
         guard let founding = chains.links.first else { throw CoreError(.keys, at: "chains") }
-        try addingVaults(chains) { (makePlaces) throws(KeyError) in
-            try keyring.join(
-                id, founding: founding, named: name, keys: keys, splitKey: splitKey, makingPlaces: makePlaces)
+        try following {
+            try addingVaults(chains) { (makePlaces) throws(KeyError) in
+                try keyring.join(
+                    id, founding: founding, named: name, keys: keys, splitKey: splitKey, makingPlaces: makePlaces)
+            }
         }
         try recordGeneration()
         return try vaultRecord(id.hex)

@@ -21,12 +21,14 @@ package struct StoreEnvironment: Sendable {
     package let notify: @Sendable (StorageNotice) -> Void
     /// For the agent; see `KeyringEnvironment`.
     package let keepStorageKey: (@Sendable (KeptStorageKey) -> Void)?
+    package let newestStorageKey: (@Sendable () -> StorageKey?)?
 
     package init(
         stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource, clock: any WallClock,
         memory: GenerationMemory? = nil, attempts: AttemptCounting? = nil, tuning: StorageTuning = StorageTuning(),
         notify: @escaping @Sendable (StorageNotice) -> Void = { _ in },
-        keepStorageKey: (@Sendable (KeptStorageKey) -> Void)? = nil
+        keepStorageKey: (@Sendable (KeptStorageKey) -> Void)? = nil,
+        newestStorageKey: (@Sendable () -> StorageKey?)? = nil
     ) {
         self.stateDirectory = stateDirectory
         self.fileSystem = fileSystem
@@ -37,15 +39,19 @@ package struct StoreEnvironment: Sendable {
         self.tuning = tuning
         self.notify = notify
         self.keepStorageKey = keepStorageKey
+        self.newestStorageKey = newestStorageKey
     }
 
     /// The same world for the agent, which keeps the storage key.
+    ///
+    /// - Parameter newest: as `KeyringEnvironment.newestStorageKey`.
     package func keepingStorageKey(
-        _ keep: @escaping @Sendable (KeptStorageKey) -> Void
+        newest: (@Sendable () -> StorageKey?)? = nil, _ keep: @escaping @Sendable (KeptStorageKey) -> Void
     ) -> StoreEnvironment {
         StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            memory: memory, attempts: attempts, tuning: tuning, notify: notify, keepStorageKey: keep)
+            memory: memory, attempts: attempts, tuning: tuning, notify: notify, keepStorageKey: keep,
+            newestStorageKey: newest)
     }
 
     var storage: StorageEnvironment {
@@ -55,7 +61,7 @@ package struct StoreEnvironment: Sendable {
     func keyring(at path: String) -> KeyringEnvironment {
         KeyringEnvironment(
             keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            memory: memory, attempts: attempts, keepStorageKey: keepStorageKey)
+            memory: memory, attempts: attempts, keepStorageKey: keepStorageKey, newestStorageKey: newestStorageKey)
     }
 }
 

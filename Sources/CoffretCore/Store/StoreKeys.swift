@@ -2,6 +2,7 @@
 // generation, so that the old keyring, put back, is refused even where the machine's own memory of it is gone.
 
 internal import CoffretBase
+package import CoffretCrypto
 package import CoffretKeys
 internal import CoffretStorage
 internal import CoffretTrust
@@ -46,6 +47,21 @@ extension Store {
     @discardableResult
     package func readKeyringAgain() throws -> Bool {
         try inKeys(keyring.readAgain())
+    }
+
+    /// Does what depends on nothing that was read of the keyring before, again where another process has changed that meanwhile.
+    func following<Result>(_ change: () throws -> Result) throws -> Result {
+        do {
+            return try change()
+        } catch let error as CoreError where (error.cause as? KeyError)?.code == .keyringChanged {
+            guard try readKeyringAgain() else { throw error }
+            return try change()
+        }
+    }
+
+    /// Says whether a vault is synced, and whether what it needs was sent.
+    package func setKind(of id: VaultID, _ kind: VaultKind) throws {
+        try following { try changeKeyring { keyring in try keyring.setVaultKind(id, kind) } }
     }
 
     /// In so many vaults a change of the keyring is recorded at once, in the others by their next writer: each is opened for it,

@@ -22,11 +22,14 @@ package struct KeyringEnvironment: Sendable {
     /// Hears of the storage key when a keyring was opened, and whenever the key is made anew. For the agent, which keeps
     /// it; everybody else leaves it out, and the key is gone after use.
     package let keepStorageKey: (@Sendable (KeptStorageKey) -> Void)?
+    /// Gives the newest storage key that the agent has, to a process that it gave an earlier one; nil elsewhere.
+    package let newestStorageKey: (@Sendable () -> StorageKey?)?
 
     package init(
         keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
         clock: any WallClock, memory: GenerationMemory? = nil, attempts: AttemptCounting? = nil,
-        keepStorageKey: (@Sendable (KeptStorageKey) -> Void)? = nil
+        keepStorageKey: (@Sendable (KeptStorageKey) -> Void)? = nil,
+        newestStorageKey: (@Sendable () -> StorageKey?)? = nil
     ) {
         self.keyringPath = keyringPath
         self.stateDirectory = stateDirectory
@@ -36,6 +39,7 @@ package struct KeyringEnvironment: Sendable {
         self.memory = memory
         self.attempts = attempts
         self.keepStorageKey = keepStorageKey
+        self.newestStorageKey = newestStorageKey
     }
 
     /// The key store of files that belongs to this environment.

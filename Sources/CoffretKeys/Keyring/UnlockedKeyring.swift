@@ -54,7 +54,8 @@ package final class UnlockedKeyring {
     var slots: [KeySlot]
     /// nil once locked.
     private var openBody: KeyringBody?
-    /// The key that opened it, by which it follows changes of other processes; nil where it was opened by a held key or a PIN.
+    /// The key that opened it, by which it follows changes of other processes; nil where it was opened by a PIN, or by a
+    /// held key, whose holder asks the agent for the next one.
     var opener: SlotOpener?
     let environment: KeyringEnvironment
     private var derived: [VaultID: VaultKeys] = [:]
@@ -100,22 +101,38 @@ package final class UnlockedKeyring {
     @discardableResult
     package func readAgain() throws(KeyError) -> Bool {
         _ = try body()
-        let file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        var file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         guard file.generation != fileGeneration else { return false }
+        if opener == nil, environment.newestStorageKey != nil {
+            // Its maker tells the agent of the key first.
+            Keyring.awaitChange(of: environment.keyringPath, fileSystem: environment.fileSystem)
+            file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        }
         try PassphraseSlot.checkPolicy(of: file.slots)
         let newer = try Keyring.settled(file, acceptsRollback: false, environment) { (file, _) throws(KeyError) in
-            guard file.storeID == storeID, let storageKey = opener?.storageKey(of: file) else {
-                throw KeyError(.keyringChanged)
-            }
-            return try Keyring.finish(file, storageKey, .device(anchor()), acceptsRollback: false, environment)
+            guard file.storeID == storeID else { throw KeyError(.keyringChanged) }
+            return try openAgain(file)
         }
-        guard try newer.deviceID() == deviceID(), try newer.instanceID() == instanceID() else {
-            throw KeyError(.keyringChanged)
-        }
+        guard try newer.deviceID() == deviceID(), try newer.anchor() == anchor(),
+            try newer.instanceID() == instanceID()
+        else { throw KeyError(.keyringChanged) }
         replaceBody(try newer.body())
         slots = newer.slots
         (generation, fileGeneration, instanceStatus) = (newer.generation, newer.fileGeneration, newer.instanceStatus)
         return true
+    }
+
+    /// Opens a later generation by the slot that opened this one, or by what the agent has come to know since.
+    private func openAgain(_ file: KeyringFile) throws(KeyError) -> UnlockedKeyring {
+        if let storageKey = opener?.storageKey(of: file) {
+            return try Keyring.finish(file, storageKey, .device(anchor()), acceptsRollback: false, environment)
+        }
+        guard opener == nil, let storageKey = environment.newestStorageKey?() else { throw KeyError(.keyringChanged) }
+        do throws(KeyError) {
+            return try Keyring.finish(file, storageKey, .held, acceptsRollback: false, environment)
+        } catch {
+            throw error.code == .keyringAltered ? KeyError(.keyringChanged) : error
+        }
     }
 
     // MARK: Identity
