@@ -49,6 +49,9 @@ struct HeadKeeper {
     /// All that a head says was applied; nil: none is shown that says anything new.
     var frontier: Frontier? { if case .good(_, let frontier) = shown { frontier } else { nil } }
 
+    /// Whether something is wrong with the head, by the chains as they were followed.
+    var finds: Bool { if case .unreadable = shown { true } else { !lacking.isEmpty } }
+
     init(repository: LogRepository) { self.repository = repository }
 
     /// Reads the head, over the frontiers that came.

@@ -1,5 +1,6 @@
 // What a sync has to say of members and server. The one thing to keep true: it is told as long as it is so, and stops nothing.
 
+internal import CoffretCrypto
 internal import CoffretHistory
 internal import CoffretLogs
 internal import CoffretStorage
@@ -29,5 +30,29 @@ extension LogSync {
             }
             return found
         }
+    }
+
+    /// Notes what entries that came say of this copy, and of other vaults.
+    func noteWords() {
+        memory.copied = receiver.copied
+        for context in receiver.withheld { memory.withheld.note(context) }
+        if let epoch = receiver.unknownEpoch { memory.withheld.note(epoch: epoch) }
+        // Durable with the entries: one that is here is not shown again.
+        for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {
+            memory.served[instance] = number
+        }
+        for statement in receiver.takeStatements() {
+            guard let key = options.headsKey else { continue }
+            let heads = EntryStatement.open(
+                statement.bytes, key: key, vaultID: repository.keys.vaultID, instance: statement.instance)
+            for head in heads ?? [] where head.vaultID != repository.keys.vaultID {
+                let stated = WitnessReport(device: statement.device, head: head)
+                memory.unchecked.removeAll {
+                    $0.device == stated.device && $0.head.vaultID == head.vaultID
+                }
+                memory.unchecked.append(stated)
+            }
+        }
+        memory.unchecked = memory.unchecked.suffix(LogMemory.uncheckedCountMax)
     }
 }

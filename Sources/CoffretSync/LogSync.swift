@@ -78,6 +78,8 @@ package final class LogSync {
     var lackingEpoch: UInt32?
     /// What the server took from here or gave before this sync (F5).
     private var before = Frontier()
+    /// A head that was about to be refused was asked for again, after the chains.
+    private var hasFollowedAgain = false
     /// This device has no state yet (N2).
     private var isFresh: Bool?
 
@@ -125,8 +127,9 @@ package final class LogSync {
 
     private func decide() throws -> LogRequest? {
         while true {
+            let before = stage
             let request: LogRequest? =
-                switch stage {
+                switch before {
                 case .following: try follow()
                 case .asking: zone == nil ? ask(.head, for: .head) : nil
                 case .beginning: try begin()
@@ -145,7 +148,8 @@ package final class LogSync {
                 try finish()
                 return nil
             }
-            advance()
+            // Unless it begins anew.
+            if stage == before { advance() }
         }
     }
 
@@ -360,30 +364,6 @@ package final class LogSync {
         report.keyLogNotes = receiver.keyLogNotes
     }
 
-    /// Notes what entries that came say of this copy, and of other vaults.
-    private func noteWords() {
-        memory.copied = receiver.copied
-        for context in receiver.withheld { memory.withheld.note(context) }
-        if let epoch = receiver.unknownEpoch { memory.withheld.note(epoch: epoch) }
-        // Durable with the entries: one that is here is not shown again.
-        for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {
-            memory.served[instance] = number
-        }
-        for statement in receiver.takeStatements() {
-            guard let key = options.headsKey else { continue }
-            let heads = EntryStatement.open(
-                statement.bytes, key: key, vaultID: repository.keys.vaultID, instance: statement.instance)
-            for head in heads ?? [] where head.vaultID != repository.keys.vaultID {
-                let stated = WitnessReport(device: statement.device, head: head)
-                memory.unchecked.removeAll {
-                    $0.device == stated.device && $0.head.vaultID == head.vaultID
-                }
-                memory.unchecked.append(stated)
-            }
-        }
-        memory.unchecked = memory.unchecked.suffix(LogMemory.uncheckedCountMax)
-    }
-
     // MARK: Looking at what came
 
     private func look() throws -> LogRequest? {
@@ -407,6 +387,12 @@ package final class LogSync {
         receiver.giveUp()
         let base = try repository.ask { (machine) in machine.base } ?? -1
         if let request = try settle(isCollected: { [collected] _ in collected.covers(above: base) }) { return request }
+        // The head may rest on links that came after the chains were read.
+        if keeper.finds, !hasFollowedAgain {
+            hasFollowedAgain = true
+            try begin(anew: nil)
+            return nil
+        }
         try keeper.judge(
             zone, &memory, before: before, collected: collected, acceptsRestored: options.acceptsRestoredServer,
             now: now, report: &report)

@@ -33,6 +33,25 @@ struct MemberSyncTests {
         .changeRoles([MemberOperation.RoleChange(account, role)], confirming: [])
     }
 
+    @Test("a head on links that came after the chains were read is no wrong head")
+    func headOnLaterLinks() throws {
+        let circle = try Self.circle(.writer, .writer)
+        let (one, two, three) = (circle.people[0].devices[0], circle.people[1].devices[0], circle.people[2].devices[0])
+        try three.put(LogDevice.text(3), "by who is removed\n")
+        for device in [three, one, two] { try device.hurry() }
+        let run = two.begin()
+        // It asks for the chains alone.
+        #expect(try two.step(run) == nil)
+        #expect(try one.change(change(circle.people[2].account, nil)) != nil)
+        try one.put(LogDevice.text(4), "under the next key\n")
+        try one.hurry()
+        var report: LogReport?
+        repeat { report = try two.step(run) } while report == nil
+        #expect(report?.findings.isEmpty == true, "\(report?.findings ?? [])")
+        #expect(try two.hurry().findings.isEmpty)
+        #expect(try two.shown(LogDevice.text(4)) == "under the next key\n" && two.facts() == one.facts())
+    }
+
     @Test("a new member reads what was written before under every key, and both go on alike")
     func together() throws {
         let host = try LogExchangeTests.person(3)

@@ -192,7 +192,11 @@ package final class AccountSync {
         do {
             return try attempt()
         } catch let error as SyncError where error.code == .refused || error.code == .chainsRefused {
-            guard try lacksZone(record, error, transport) else { throw error }
+            guard try lacksZone(record, error, transport) else {
+                // Between two questions somebody may have been let in again.
+                guard error.cause as? FollowFailure == .rolledBack(chain: record.vaultID.bytes) else { throw error }
+                return try attempt()
+            }
             // Another person's vault that is not shown is not this person's any more.
             guard try store.isFoundedHere(record) else {
                 throw SyncError(.memberUnknown, at: record.name, cause: error)
