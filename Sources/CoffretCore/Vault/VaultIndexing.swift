@@ -135,7 +135,14 @@ extension Vault {
         guard let indexer else { return nil }
         let index = try inSearch(indexer.index())
         // Another process may have brought the index to a state that this one has not seen yet.
-        try inStorage { () throws(StorageError) in _ = try repository.refresh() }
+        do throws(StorageError) {
+            _ = try repository.refresh()
+        } catch {
+            // A state under a key that came since looks damaged. Whoever opens the vault next has the key; until then items are
+            // read, in the state that is known.
+            if error.code == .journalDamagedSegment { return nil }
+            throw CoreError(error)
+        }
         let present = IndexedState(try presentMark())
         if try addOwnChanges(to: index, present, forWords: forWords) {
             if index.isWorn { try rebuild(index, to: present) }

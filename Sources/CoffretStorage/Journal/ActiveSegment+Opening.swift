@@ -136,14 +136,18 @@ extension ActiveSegment {
     /// Takes all that the scanner finds over into the index, and the last state of it.
     private func takeTransactions(of scanner: SegmentScanner) throws(StorageError) {
         var states = UnreadStates()
+        let (offset, sequence) = (endOffset, lastSequence)
         var failure: StorageError?
         do throws(StorageError) {
             while let transaction = try scanner.next() { try take(transaction, &states) }
         } catch {
             failure = error
         }
-        // Also after a failure: the state belongs to what was taken.
-        try read(states)
+        // Also after a failure: the state belongs to what was taken. Without it, that is taken again by the next look.
+        do throws(StorageError) { try read(states) } catch {
+            (endOffset, lastSequence) = (offset, sequence)
+            throw error
+        }
         if let failure { throw failure }
     }
 

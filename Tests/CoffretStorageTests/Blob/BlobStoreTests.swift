@@ -217,4 +217,30 @@ import Testing
             _ = try BlobStore.open(directory: "v", keys: old, environment: environment, mode: .readOnly)
         }
     }
+
+    @Test("a reader without the newest epoch's key says so at each look, and keeps the state that it knows")
+    func epochsMeanwhile() throws {
+        let disk = SimulatedFileSystem()
+        let generator = SeededGenerator(seed: 6)
+        let vaultID = VaultID(generator.bytes(count: 32))!
+        let split = SplitKey.generate(from: generator)
+        let local = LocalKey.generate(from: generator)
+        let (one, two) = (VaultKey.generate(from: generator), VaultKey.generate(from: generator))
+        let environment = StorageEnvironment(fileSystem: disk, random: generator, clock: ManualClock())
+        let old = VaultKeys(vaultID: vaultID, vaultKeys: [1: one], splitKey: split, localKey: local)
+        let new = VaultKeys(vaultID: vaultID, vaultKeys: [1: one, 2: two], splitKey: split, localKey: local)
+        try BlobStore.create(directory: "v", keys: old, environment: environment).close()
+        let reader = try BlobStore.open(directory: "v", keys: old, environment: environment, mode: .readOnly)
+        let known = reader.state
+        let writer = try BlobStore.open(
+            directory: "v", keys: new, environment: environment, mode: .readWrite(lockTimeoutMilliseconds: 0))
+        let kept = try writer.commitHead([1], isCheckpoint: true)
+        for _ in 1...3 {
+            #expect(throws: StorageError.self) { try reader.refresh() }
+            #expect(reader.state == known)
+        }
+        writer.close()
+        let next = try BlobStore.open(directory: "v", keys: new, environment: environment, mode: .readOnly)
+        #expect(next.state.kept == kept.bytes)
+    }
 }
