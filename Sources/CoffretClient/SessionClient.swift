@@ -144,16 +144,21 @@ package final class SessionClient {
         return exchange
     }
 
+    /// So many sessions that end before a request are followed by another one.
+    private static let sessionCountMax = 4
+
     /// Sends a request, in another session where this one ended before it.
     ///
     /// - Returns: the first message that comes.
     fileprivate func begin(_ message: OperationRequest, _ descriptors: [Int32]) throws -> [UInt8] {
-        let first = try exchange(message.encoded, descriptors: descriptors)
-        guard SessionEnd(message: first, isJSON: isJSON) != nil else { return first }
-        // The request crossed the end, and was not looked at.
-        guard let next = try reconnect() else { throw NetError(.closed) }
-        connection = next
-        return try exchange(message.encoded, descriptors: descriptors)
+        for _ in 0..<Self.sessionCountMax {
+            let first = try exchange(message.encoded, descriptors: descriptors)
+            guard SessionEnd(message: first, isJSON: isJSON) != nil else { return first }
+            // The request crossed the end, and was not looked at.
+            guard let next = try reconnect() else { break }
+            connection = next
+        }
+        throw NetError(.closed)
     }
 
     /// Can be read between two requests once the session has ended by itself.

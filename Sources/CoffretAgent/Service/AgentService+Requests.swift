@@ -79,7 +79,7 @@ extension AgentService {
         guard store.renew(sealedKey) else {
             return .failed(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
         }
-        endSessions(of: path, sparing: nil)
+        endBrowserSessions(of: path)
         // Its sync may have ended by the key that it has.
         startSyncWithOpenKeys(of: store)
         return .done

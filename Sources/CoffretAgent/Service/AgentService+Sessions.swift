@@ -1,5 +1,5 @@
-// Sessions: processes that answer a client again and again. Invariant: a session ends with its connection, with the lock of its
-// store, and when the store gets other keys; the agent reads nothing of what is asked and answered.
+// Sessions: processes that answer a client again and again. Invariant: a session ends with its connection and with the lock of
+// its store; the agent reads nothing of what is asked and answered.
 
 internal import CoffretApp
 internal import CoffretBase
@@ -158,11 +158,12 @@ extension AgentService {
         if let client { clients[client.descriptor] = nil }
     }
 
-    /// Ends sessions that opened the store with keys that are not its own any more; their clients open others.
-    func endSessions(of path: String, sparing spared: AgentChild?) {
+    /// Ends sessions of browsers, which open the store once, when it has other keys; the browser opens others.
+    func endBrowserSessions(of path: String, sparing spared: AgentChild? = nil) {
         for child in children.values where child !== spared {
+            guard case .session(path, let manner) = child.work, manner.isForBrowsers else { continue }
             // One that is at work ends when it has answered.
-            if case .session(path, _) = child.work { kill(child.processID, SIGTERM) }
+            kill(child.processID, SIGTERM)
         }
     }
 }

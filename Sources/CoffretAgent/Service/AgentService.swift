@@ -409,7 +409,7 @@ package final class AgentService {
         switch report {
         case .renewed(let key, let generation):
             store.renew(key, generation: generation)
-            endSessions(of: store.path, sparing: child)
+            endBrowserSessions(of: store.path, sparing: child)
             // It ended if the key that it has opens nothing any more. And a new key does not lie open beside sealed ones.
             startSyncWithOpenKeys(of: store)
         case .slotExcluded:

@@ -77,29 +77,40 @@ package final class HostedStore: Sendable {
 
     // MARK: The store
 
-    /// - Throws: an error after which the process ends, if somebody else has changed the keys.
+    /// Opens the store with the key of now.
+    ///
+    /// - Throws: an error after which the process ends, if the agent has no key for it any more.
     package func open(_ environment: StoreEnvironment) throws -> Store {
-        do {
-            let opened = try Store.open(
-                at: store, with: .storageKey(storageKey.withLock { $0 }),
-                environment: environment.keepingStorageKey(newest: newestKey) { [self] kept in
-                    let isKnown = storageKey.withLock { key in
-                        defer { key = kept.key }
-                        return kept.key.isEqual(to: key)
-                    }
-                    guard !isKnown else { return }
-                    if kept.excludesSlot { locked.withLock { $0 = true } }
-                    report(
-                        kept.excludesSlot ? .slotExcluded : .keyRenewed(kept.key, generation: kept.generation))
-                })
-            for key in noteKeys { opened.noteKeys.add(key) }
-            return opened
-        } catch let error as CoreError where (error.cause as? KeyError)?.code == .keyringAltered {
-            // The process that has just changed it may be about to tell the agent.
-            Keyring.awaitChange(of: StoreLayout(store).keyringPath, fileSystem: environment.fileSystem)
-            report(.keyStale)
-            throw StaleKey()
+        for _ in 0..<Self.keyCountMax {
+            do {
+                return try openOnce(environment)
+            } catch let error as CoreError where (error.cause as? KeyError)?.code == .keyringAltered {
+                // The process that has just changed it may be about to tell the agent.
+                Keyring.awaitChange(of: StoreLayout(store).keyringPath, fileSystem: environment.fileSystem)
+                guard newestKey?() != nil else { break }
+            }
         }
+        report(.keyStale)
+        throw StaleKey()
+    }
+
+    /// So many keys that follow one another are tried.
+    private static let keyCountMax = 4
+
+    private func openOnce(_ environment: StoreEnvironment) throws -> Store {
+        let opened = try Store.open(
+            at: store, with: .storageKey(storageKey.withLock { $0 }),
+            environment: environment.keepingStorageKey(newest: newestKey) { [self] kept in
+                let isKnown = storageKey.withLock { key in
+                    defer { key = kept.key }
+                    return kept.key.isEqual(to: key)
+                }
+                guard !isKnown else { return }
+                if kept.excludesSlot { locked.withLock { $0 = true } }
+                report(kept.excludesSlot ? .slotExcluded : .keyRenewed(kept.key, generation: kept.generation))
+            })
+        for key in noteKeys { opened.noteKeys.add(key) }
+        return opened
     }
 
     /// Another process of this device may change the keyring while this one is at work, which goes on with that.

@@ -210,7 +210,7 @@ package final class OperationSession {
             lastUse = ContinuousClock.now
             reports.used()
         }
-        // Vaults that were added, slots that were changed: the key is the same, or the session is over.
+        // Vaults that were added, slots that were changed: with another key, which the agent gives.
         let now = FileStamp(StoreLayout(hosted.store).keyringPath)
         if now != keyring {
             keyring = now

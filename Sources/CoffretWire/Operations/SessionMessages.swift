@@ -235,7 +235,7 @@ package struct OperationProgress: Record {
 package enum SessionEnd: String, RecordChoice {
     /// Nobody asked for so long that the keys go.
     case idle
-    /// The store has other keys now, or the agent wants the process to end.
+    /// The agent wants the process to end.
     case stopped
 
     /// Layout: `{ "end": why }`.
