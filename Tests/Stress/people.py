@@ -121,7 +121,9 @@ class Life:
             ("search", "words"), ("ls", "--vault", "all"), ("log", "--vault", vault), ("conflicts", "--vault", vault)]
         if self.items:
             item = pick.choice(self.items)
-            choices += [("pin", item), ("rm", item), ("tag", "add", item, f"t{pick.randrange(5)}")]
+            choices += [
+                ("edit", item), ("edit", item), ("pin", item), ("rm", item), ("tag", "add", item, f"t{pick.randrange(5)}"),
+                ("history", item), ("mv", item, "--to", "Personal" if vault == "Team" else "Team"), ("show", item)]
         if self.number > 0:
             return pick.choice(choices)
         guest = self.stress.people["carol"].account
@@ -138,7 +140,7 @@ class Life:
     def go(self):
         while time.monotonic() < self.stress.end:
             arguments = self.choose()
-            text = f"Note by {self.person.name}\nwords {self.random.randrange(10**6)}\n" if arguments[0] == "new" else ""
+            text = f"Note by {self.person.name}\nwords {self.random.randrange(10**6)}\n" if arguments[0] in ("new", "edit") else ""
             result = self.person.run(*arguments, text=text)
             self.stress.judge(self.person, arguments, result)
             if result.returncode == 0 and arguments[0] == "new":
