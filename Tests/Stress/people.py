@@ -123,7 +123,7 @@ class Life:
             item = pick.choice(self.items)
             choices += [
                 ("edit", item), ("edit", item), ("pin", item), ("rm", item), ("tag", "add", item, f"t{pick.randrange(5)}"),
-                ("history", item), ("mv", item, "--to", "Personal" if vault == "Team" else "Team"), ("show", item)]
+                ("history", item), ("show", item)]
         if self.number > 0:
             return pick.choice(choices)
         guest = self.stress.people["carol"].account
