@@ -352,7 +352,8 @@ export async function followChange() {
   if (!item || mode !== "read" || editor?.isChanged || place.querySelector("form")) return;
   const [own, saveCount] = [serial, editor?.saveCount];
   const read = await ask("item.read", { item: item.id, vault: state.vault, asksNobody: true }, { byProgram: true }).catch(() => null);
-  if (!read || own !== serial || editor?.isChanged || editor?.isSaving) return;
+  // The store may have locked meanwhile.
+  if (!read || !item || own !== serial || editor?.isChanged || editor?.isSaving) return;
   // Answers come in any order: this one is older than what was saved since.
   if (editor?.saveCount !== saveCount) return;
   if (editor && editor.base === read.text && read.modified === item.modified && !read.conflicts?.length) return;
