@@ -49,8 +49,8 @@ struct HeadKeeper {
     /// All that a head says was applied; nil: none is shown that says anything new.
     var frontier: Frontier? { if case .good(_, let frontier) = shown { frontier } else { nil } }
 
-    /// Whether something is wrong with the head, by the chains as they were followed.
-    var finds: Bool { if case .unreadable = shown { true } else { !lacking.isEmpty } }
+    /// Whether the head cannot be read, or lacks something, by the chains as they were followed.
+    var isSuspect: Bool { if case .unreadable = shown { true } else { !lacking.isEmpty } }
 
     init(repository: LogRepository) { self.repository = repository }
 

@@ -127,9 +127,9 @@ package final class LogSync {
 
     private func decide() throws -> LogRequest? {
         while true {
-            let before = stage
+            let current = stage
             let request: LogRequest? =
-                switch before {
+                switch current {
                 case .following: try follow()
                 case .asking: zone == nil ? ask(.head, for: .head) : nil
                 case .beginning: try begin()
@@ -149,7 +149,7 @@ package final class LogSync {
                 return nil
             }
             // Unless it begins anew.
-            if stage == before { advance() }
+            if stage == current { advance() }
         }
     }
 
@@ -388,7 +388,7 @@ package final class LogSync {
         let base = try repository.ask { (machine) in machine.base } ?? -1
         if let request = try settle(isCollected: { [collected] _ in collected.covers(above: base) }) { return request }
         // The head may rest on links that came after the chains were read.
-        if keeper.finds, !hasFollowedAgain {
+        if keeper.isSuspect, !hasFollowedAgain {
             hasFollowedAgain = true
             try begin(anew: nil)
             return nil

@@ -1,6 +1,7 @@
 """Three people with an agent each, which syncs by itself, run commands at once: two at a time each, on one server. Somebody is let in,
 lowered, removed and let in again meanwhile, so that keys of the vault and of the stores change under commands. Each command has to end
-well, or by one of the refusals that such a life brings; nobody may be accused of anything; and in the end the owners have the same.
+well, or by one of the refusals that such a life brings; nobody may be accused of anything; and in the end the owners have the same, with
+all that an owner wrote and did not remove.
 
 Usage: Tests/Stress/people.py PROGRAMS SECONDS [SEED]     PROGRAMS: the folder with coffret, coffret-agent and coffret-server
 Exit code: 0; 1 with what went wrong.
@@ -113,6 +114,8 @@ class Life:
         self.stress, self.person, self.number = stress, person, number
         self.random = random.Random(f"{stress.seed} {person.name} {number}")
         self.items = []
+        # Written into the shared vault, and not removed.
+        self.kept = set()
 
     def choose(self):
         pick, vault = self.random, self.random.choice(["Team", "Team", "Personal"])
@@ -138,6 +141,12 @@ class Life:
         return pick.choice(choices)
 
     def go(self):
+        try:
+            self.live()
+        except Exception as error:  # A thread that dies says it to nobody else.
+            self.stress.note(f"{self.person.name}: {error!r}")
+
+    def live(self):
         while time.monotonic() < self.stress.end:
             arguments = self.choose()
             text = f"Note by {self.person.name}\nwords {self.random.randrange(10**6)}\n" if arguments[0] in ("new", "edit") else ""
@@ -145,6 +154,11 @@ class Life:
             self.stress.judge(self.person, arguments, result)
             if result.returncode == 0 and arguments[0] == "new":
                 self.items.append(json.loads(result.stdout.splitlines()[-1])["id"])
+                if arguments[2] == "Team":
+                    self.kept.add(self.items[-1])
+            elif arguments[0] == "rm":
+                # One that ended with an error may have been done.
+                self.kept.discard(arguments[1])
 
 
 class Stress:
@@ -152,8 +166,18 @@ class Stress:
         self.seed = seed
         self.faults, self.refusals, self.count = [], collections.Counter(), 0
         self.lock = threading.Lock()
+        self.people = {}
         self.server = Server(folder / "server", programs)
-        self.people = {name: Person(folder, programs, self.server, name) for name in NAMES}
+        try:
+            self.prepare(folder, programs)
+        except BaseException:
+            self.stop()
+            raise
+        self.end = time.monotonic() + seconds
+
+    def prepare(self, folder, programs):
+        for name in NAMES:
+            self.people[name] = Person(folder, programs, self.server, name)
         for person in self.people.values():
             for other in self.people.values():
                 if other is not person:
@@ -164,7 +188,6 @@ class Stress:
         bob.succeed("share", "accept", "Team")
         for person in self.people.values():
             person.unlock()
-        self.end = time.monotonic() + seconds
 
     def judge(self, person, arguments, result):
         codes = {first or second for first, second in CODE.findall(result.stderr)} if result.returncode != 0 else set()
@@ -174,9 +197,13 @@ class Stress:
             if ACCUSATIONS.search(result.stderr) or result.returncode != 0 and (not codes or not codes <= EXPECTED):
                 self.faults.append(f"{person.name}: {arguments} ended with {result.returncode}: {result.stderr.strip()[:500]}")
 
+    def note(self, fault):
+        with self.lock:
+            self.faults.append(fault)
+
     def live(self):
-        lives = [Life(self, person, number) for person in self.people.values() for number in range(2)]
-        threads = [threading.Thread(target=life.go) for life in lives]
+        self.lives = [Life(self, person, number) for person in self.people.values() for number in range(2)]
+        threads = [threading.Thread(target=life.go) for life in self.lives]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -195,6 +222,9 @@ class Stress:
             shown.append({item["id"] for page in found for item in page.get("items", [page] if "id" in page else [])})
         if shown[0] != shown[1]:
             self.faults.append(f"the owners differ in {len(shown[0] ^ shown[1])} items of {len(shown[0] | shown[1])}")
+        kept = set().union(*(life.kept for life in self.lives if life.person.name in OWNERS))
+        if not kept or kept - shown[0]:
+            self.faults.append(f"of {len(kept)} items that owners wrote {len(kept - shown[0])} are lost")
         for person in self.people.values():
             self.judge(person, ("fsck",), person.run("fsck"))
         return len(shown[0])

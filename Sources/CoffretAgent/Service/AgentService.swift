@@ -374,8 +374,8 @@ package final class AgentService {
         return .failed(code: AgentErrorCode.commandFailed.rawValue, waitSeconds: nil)
     }
 
-    /// What all children of a store have said of its keys. One that changed the keyring has said so before others could read it,
-    /// since it had the keyring's lock until then.
+    /// Takes the news of keys of all children of a store. A child that changed the keyring has told of it before it gave the
+    /// keyring's lock back.
     private func takeNews(ofAll path: String) {
         for child in children.values where child.work.store == path {
             child.takeReports()

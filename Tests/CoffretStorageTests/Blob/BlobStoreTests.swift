@@ -188,17 +188,22 @@ import Testing
         }
     }
 
-    @Test("blobs of older epochs stay readable, new ones go to the newest")
-    func epochs() throws {
-        let disk = SimulatedFileSystem()
-        let generator = SeededGenerator(seed: 5)
+    /// Keys of a vault's first epoch, and those of both.
+    private static func keysOfTwoEpochs(_ generator: SeededGenerator) -> (old: VaultKeys, new: VaultKeys) {
         let vaultID = VaultID(generator.bytes(count: 32))!
         let split = SplitKey.generate(from: generator)
         let local = LocalKey.generate(from: generator)
         let (one, two) = (VaultKey.generate(from: generator), VaultKey.generate(from: generator))
-        let environment = StorageEnvironment(fileSystem: disk, random: generator, clock: ManualClock())
         let old = VaultKeys(vaultID: vaultID, vaultKeys: [1: one], splitKey: split, localKey: local)
-        let new = VaultKeys(vaultID: vaultID, vaultKeys: [1: one, 2: two], splitKey: split, localKey: local)
+        return (old, VaultKeys(vaultID: vaultID, vaultKeys: [1: one, 2: two], splitKey: split, localKey: local))
+    }
+
+    @Test("blobs of older epochs stay readable, new ones go to the newest")
+    func epochs() throws {
+        let disk = SimulatedFileSystem()
+        let generator = SeededGenerator(seed: 5)
+        let environment = StorageEnvironment(fileSystem: disk, random: generator, clock: ManualClock())
+        let (old, new) = Self.keysOfTwoEpochs(generator)
         let name: BlobName
         do {
             let store = try BlobStore.create(directory: "v", keys: old, environment: environment)
@@ -222,13 +227,8 @@ import Testing
     func epochsMeanwhile() throws {
         let disk = SimulatedFileSystem()
         let generator = SeededGenerator(seed: 6)
-        let vaultID = VaultID(generator.bytes(count: 32))!
-        let split = SplitKey.generate(from: generator)
-        let local = LocalKey.generate(from: generator)
-        let (one, two) = (VaultKey.generate(from: generator), VaultKey.generate(from: generator))
         let environment = StorageEnvironment(fileSystem: disk, random: generator, clock: ManualClock())
-        let old = VaultKeys(vaultID: vaultID, vaultKeys: [1: one], splitKey: split, localKey: local)
-        let new = VaultKeys(vaultID: vaultID, vaultKeys: [1: one, 2: two], splitKey: split, localKey: local)
+        let (old, new) = Self.keysOfTwoEpochs(generator)
         try BlobStore.create(directory: "v", keys: old, environment: environment).close()
         let reader = try BlobStore.open(directory: "v", keys: old, environment: environment, mode: .readOnly)
         let known = reader.state
